@@ -1,0 +1,238 @@
+"""What an audit saw: plain values, to and from JSON, so that a recording can be judged again without a network."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Self
+
+from parley.target import Target
+
+RECORDING_VERSION: Final = "1"
+
+
+class FailureCode(StrEnum):
+    """Why there is no answer. The last two are about this auditor, all others about the target."""
+
+    REFUSED = "refused"
+    DNS = "dns"
+    TIMEOUT = "timeout"
+    CONNECT = "connect"
+    TLS = "tls"
+    BAD_HTTP = "bad-http"
+    BAD_ENCODING = "bad-encoding"
+    TOO_LARGE = "too-large"
+    REDIRECTS = "redirects"
+    BUDGET = "budget"
+    INTERNAL = "internal"
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the target is not to blame: such a failure never makes a verdict worse."""
+        return self in (FailureCode.BUDGET, FailureCode.INTERNAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """No usable answer. ``reason`` is for people and continues a sentence about the URL: ``timed out after 8 s``."""
+
+    code: FailureCode
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirect:
+    """One hop: ``url`` answered ``status`` and sent the client to ``location`` (as it was resolved)."""
+
+    status: int
+    url: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request and what came of it.
+
+    ``url`` is what was asked for and ``final_url`` what answered after ``redirects``. ``status`` and ``headers``
+    (names in lower case, in the order sent) are those of the last answer and may be there although ``failure`` says
+    that its body could not be had; ``body`` is decoded content, and empty after a failure. ``duration_ms`` counts all
+    hops. Header values and body are a stranger's bytes, unchanged.
+    """
+
+    purpose: str
+    method: str
+    url: str
+    final_url: str
+    status: int | None
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    failure: Failure | None
+    redirects: tuple[Redirect, ...]
+    duration_ms: int
+
+    def header(self, name: str) -> str | None:
+        """A header's value, several of one name joined by commas (RFC 9110, section 5.3); None if it was not sent."""
+        values = [value for key, value in self.headers if key == name.lower()]
+        return ", ".join(values) if values else None
+
+    @property
+    def answered(self) -> int | None:
+        """The HTTP status of a whole answer; None where there was none."""
+        return None if self.failure else self.status
+
+    @property
+    def outcome(self) -> str:
+        """What came of it in a word: a failure's code, or ``ok`` for a whole answer of any status."""
+        return self.failure.code.value if self.failure else "ok"
+
+    def to_json(self) -> dict[str, object]:
+        """The exchange as JSON values; a body that is not UTF-8 is kept as base64."""
+        try:
+            body = {"text": self.body.decode("utf-8")}
+        except UnicodeDecodeError:
+            body = {"base64": base64.b64encode(self.body).decode("ascii")}
+        return {
+            "purpose": self.purpose,
+            "method": self.method,
+            "url": self.url,
+            "finalUrl": self.final_url,
+            "status": self.status,
+            "headers": [list(pair) for pair in self.headers],
+            "body": body,
+            "failure": None
+            if self.failure is None
+            else {"code": self.failure.code.value, "reason": self.failure.reason},
+            "redirects": [{"status": hop.status, "url": hop.url, "location": hop.location} for hop in self.redirects],
+            "durationMs": self.duration_ms,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """The inverse of :meth:`to_json`; raises :class:`RecordingError`."""
+        match data:
+            case {
+                "purpose": str() as purpose,
+                "method": str() as method,
+                "url": str() as url,
+                "finalUrl": str() as final_url,
+                "status": int() | None as status,
+                "headers": list() as headers,
+                "body": dict() as body,
+                "failure": dict() | None as failure,
+                "redirects": list() as redirects,
+                "durationMs": int() as duration_ms,
+            }:
+                return cls(
+                    purpose=purpose,
+                    method=method,
+                    url=url,
+                    final_url=final_url,
+                    status=status,
+                    headers=tuple(_pair(pair) for pair in headers),
+                    body=_body(body),
+                    failure=None if failure is None else _failure(failure),
+                    redirects=tuple(_redirect(hop) for hop in redirects),
+                    duration_ms=duration_ms,
+                )
+        raise RecordingError("an exchange lacks a member, or has one of another type")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All exchanges of one audit, in the order in which they ended.
+
+    ``asked`` is the text that was asked about, harmless to show. Where it is not a URL that may be visited,
+    ``refusal`` says why as the end of a sentence, and nothing was fetched; ``target`` is None if it could not even be
+    read. ``started_at`` is RFC 3339 in UTC, ``duration_ms`` the whole gathering.
+    """
+
+    asked: str
+    target: Target | None
+    refusal: str | None
+    started_at: str
+    duration_ms: int
+    exchanges: tuple[Exchange, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """The recording: what ``--record`` writes and ``--replay`` reads."""
+        return {
+            "recordingVersion": RECORDING_VERSION,
+            "asked": self.asked,
+            "target": None if self.target is None else str(self.target.url),
+            "refusal": self.refusal,
+            "startedAt": self.started_at,
+            "durationMs": self.duration_ms,
+            "exchanges": [exchange.to_json() for exchange in self.exchanges],
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Self:
+        """The inverse of :meth:`to_json`; raises :class:`RecordingError`."""
+        match data:
+            case {"recordingVersion": version} if version != RECORDING_VERSION:
+                raise RecordingError(f"it is of version {version!r}; this program reads version {RECORDING_VERSION!r}")
+            case {
+                "recordingVersion": _,
+                "asked": str() as asked,
+                "target": str() | None as target,
+                "refusal": str() | None as refusal,
+                "startedAt": str() as started_at,
+                "durationMs": int() as duration_ms,
+                "exchanges": list() as exchanges,
+            }:
+                try:
+                    parsed = None if target is None else Target.parse(target)
+                except ValueError as error:
+                    raise RecordingError("its target is no URL") from error
+                return cls(
+                    asked=asked,
+                    target=parsed,
+                    refusal=refusal,
+                    started_at=started_at,
+                    duration_ms=duration_ms,
+                    exchanges=tuple(Exchange.from_json(_mapping(exchange)) for exchange in exchanges),
+                )
+        raise RecordingError("it lacks a member, or has one of another type")
+
+
+class RecordingError(ValueError):
+    """A recording that cannot be read; its text says what is wrong with it."""
+
+
+def _mapping(data: object) -> Mapping[str, object]:
+    if not isinstance(data, dict):
+        raise RecordingError("an exchange is not an object")
+    return data
+
+
+def _pair(data: object) -> tuple[str, str]:
+    match data:
+        case [str() as name, str() as value]:
+            return name, value
+    raise RecordingError("a header is not a pair of texts")
+
+
+def _body(data: Mapping[str, object]) -> bytes:
+    match data:
+        case {"text": str() as text}:
+            return text.encode("utf-8")
+        case {"base64": str() as text}:
+            try:
+                return base64.b64decode(text, validate=True)
+            except ValueError as error:
+                raise RecordingError("a body is not base64") from error
+    raise RecordingError("a body is neither text nor base64")
+
+
+def _failure(data: Mapping[str, object]) -> Failure:
+    match data:
+        case {"code": str() as code, "reason": str() as reason} if code in set(FailureCode):
+            return Failure(code=FailureCode(code), reason=reason)
+    raise RecordingError("a failure has no known code")
+
+
+def _redirect(data: object) -> Redirect:
+    match data:
+        case {"status": int() as status, "url": str() as url, "location": str() as location}:
+            return Redirect(status=status, url=url, location=location)
+    raise RecordingError("a redirect lacks a member")

@@ -1,0 +1,119 @@
+"""The outcome of an audit: states, statuses, Checks. Plain values; how they are shown is ``render``'s business."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+REPORT_VERSION: Final = "1"
+
+
+class State(StrEnum):
+    """What was found of a protocol: nothing, some signal, or something found and validated."""
+
+    NOT_DETECTED = "not_detected"
+    INDICATED = "indicated"
+    CONFIRMED = "confirmed"
+
+
+class Status(StrEnum):
+    """A verdict. ``INFORMATION`` never changes another."""
+
+    INFORMATION = "INFORMATION"
+    SUCCESS = "SUCCESS"
+    WARNING = "WARNING"
+    FAIL = "FAIL"
+
+    @property
+    def rank(self) -> int:
+        """Its place from harmless to worst."""
+        return _RANKS[self]
+
+
+_RANKS: Final = {status: rank for rank, status in enumerate(Status)}
+
+
+class Protocol(StrEnum):
+    """The protocols a report has a state for."""
+
+    SERVER_CARD = "serverCard"
+    MCP = "mcp"
+    A2A = "a2a"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One outcome of one rule: what was seen, what to do, and the particulars for machines."""
+
+    code: str
+    status: Status
+    message: str
+    recommendation: str
+    data: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untested:
+    """A rule that could not be tried, and why."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditorReport:
+    """What one auditor's rules came to. Every one of its codes stands in exactly one of the four lists."""
+
+    name: str
+    title: str
+    protocol: Protocol | None
+    status: Status
+    checks: tuple[Check, ...]
+    passed: tuple[str, ...]
+    not_applicable: tuple[str, ...]
+    untested: tuple[Untested, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolReport:
+    """A protocol's state, its status, and the few facts that led there.
+
+    ``conclusive`` is False where a bot wall or this auditor's own limits kept the question open.
+    """
+
+    state: State
+    status: Status
+    because: tuple[str, ...]
+    conclusive: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One request, as the report lists it: ``outcome`` is ``ok`` or a failure's code; ``duration_ms`` counts all hops."""
+
+    purpose: str
+    method: str
+    url: str
+    http_status: int | None
+    outcome: str
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All auditors' Checks, the states and the attempts.
+
+    ``refused`` means that the asker is at fault (no URL, or one that may not be visited), ``conclusive`` is False
+    if nothing that was asked got an answer to judge by. ``url`` and ``origin`` are harmless to show; ``origin`` is
+    None where there is none. ``audited_at`` is RFC 3339 in UTC.
+    """
+
+    url: str
+    origin: str | None
+    audited_at: str
+    duration_ms: int
+    status: Status
+    protocols: dict[Protocol, ProtocolReport]
+    auditors: tuple[AuditorReport, ...]
+    attempts: tuple[Attempt, ...]
+    refused: bool = field(default=False)
+    conclusive: bool = field(default=True)
