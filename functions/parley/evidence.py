@@ -1,14 +1,16 @@
 """What an audit saw: plain values, to and from JSON, so that a recording can be judged again without a network."""
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
 from parley.target import Target
 
 RECORDING_VERSION: Final = "1"
+
+OWN_HEADERS_NOTICE: Final = "This recording holds in clear what --header sent, and whatever the target answered to it."
 
 
 class FailureCode(StrEnum):
@@ -47,6 +49,23 @@ class Redirect:
     status: int
     url: str
     location: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to ask the network.
+
+    ``purpose`` is shown among the report's attempts. ``url`` is fetched in its normal form; one that is none, or that
+    may not be visited, makes a failed Exchange. ``enough``, given what has come of the body, may end the reading: an
+    event stream need not ever end by itself.
+    """
+
+    purpose: str
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    enough: Callable[[bytes], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +162,8 @@ class Evidence:
 
     ``asked`` is the text that was asked about, harmless to show. Where it is not a URL that may be visited,
     ``refusal`` says why as the end of a sentence, and nothing was fetched; ``target`` is None if it could not even be
-    read. ``started_at`` is RFC 3339 in UTC, ``duration_ms`` the whole gathering.
+    read. ``started_at`` is RFC 3339 in UTC, ``duration_ms`` the whole gathering. ``own_headers`` are those that the
+    asker had sent to the target, secrets among them.
     """
 
     asked: str
@@ -152,16 +172,19 @@ class Evidence:
     started_at: str
     duration_ms: int
     exchanges: tuple[Exchange, ...] = ()
+    own_headers: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """The recording: what ``--record`` writes and ``--replay`` reads."""
         return {
             "recordingVersion": RECORDING_VERSION,
+            "notice": OWN_HEADERS_NOTICE if self.own_headers else None,
             "asked": self.asked,
             "target": None if self.target is None else str(self.target.url),
             "refusal": self.refusal,
             "startedAt": self.started_at,
             "durationMs": self.duration_ms,
+            "ownHeaders": dict(self.own_headers),
             "exchanges": [exchange.to_json() for exchange in self.exchanges],
         }
 
@@ -178,6 +201,7 @@ class Evidence:
                 "refusal": str() | None as refusal,
                 "startedAt": str() as started_at,
                 "durationMs": int() as duration_ms,
+                "ownHeaders": dict() as own_headers,
                 "exchanges": list() as exchanges,
             }:
                 try:
@@ -191,6 +215,7 @@ class Evidence:
                     started_at=started_at,
                     duration_ms=duration_ms,
                     exchanges=tuple(Exchange.from_json(_mapping(exchange)) for exchange in exchanges),
+                    own_headers=dict(_pair(list(pair)) for pair in own_headers.items()),
                 )
         raise RecordingError("it lacks a member, or has one of another type")
 

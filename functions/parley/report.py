@@ -1,6 +1,6 @@
 """The outcome of an audit: states, statuses, Checks. Plain values; how they are shown is ``render``'s business."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -88,7 +88,7 @@ class ProtocolReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One request, as the report lists it: ``outcome`` is ``ok`` or a failure's code; ``duration_ms`` counts all hops."""
+    """One request as the report lists it: ``outcome`` is ``ok`` or a failure's code; the time is that of all hops."""
 
     purpose: str
     method: str
@@ -102,8 +102,8 @@ class Attempt:
 class Report:
     """All auditors' Checks, the states and the attempts.
 
-    ``refused`` means that the asker is at fault (no URL, or one that may not be visited), ``conclusive`` is False
-    if nothing that was asked got an answer to judge by. ``url`` and ``origin`` are harmless to show; ``origin`` is
+    ``refusal`` says why the asker is at fault (no URL, or one that may not be visited), ``conclusive`` is False if
+    nothing that was asked got an answer to judge by. ``url`` and ``origin`` are harmless to show; ``origin`` is
     None where there is none. ``audited_at`` is RFC 3339 in UTC.
     """
 
@@ -115,5 +115,5 @@ class Report:
     protocols: dict[Protocol, ProtocolReport]
     auditors: tuple[AuditorReport, ...]
     attempts: tuple[Attempt, ...]
-    refused: bool = field(default=False)
-    conclusive: bool = field(default=True)
+    refusal: str | None = None
+    conclusive: bool = True

@@ -5,6 +5,11 @@ from typing import Final
 SERVER_CARD: Final = "application/mcp-server-card+json"
 """A Server Card's media type (MCP Server Card v1, Discovery)."""
 
+AI_CATALOG: Final = "application/ai-catalog+json"
+"""An AI Catalog's media type (AI Catalog specification)."""
+
+JSON: Final = "application/json"
+
 
 def essence(value: str | None) -> str:
     """``type/subtype`` in lower case, without parameters; empty for a missing header."""

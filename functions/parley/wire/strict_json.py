@@ -30,7 +30,7 @@ class NotJson:
     reason: str
 
 
-class _Bad(ValueError):
+class _BadError(ValueError):
     """Its text is the reason."""
 
 
@@ -62,7 +62,7 @@ def parse(raw: bytes) -> Parsed | NotJson:
         return NotJson(f"it is nested more than {DEPTH} levels deep")
     except json.JSONDecodeError as error:
         return NotJson(f"it is not JSON (line {error.lineno}, column {error.colno}: {error.msg})")
-    except _Bad as error:
+    except _BadError as error:
         return NotJson(str(error))
     except ValueError:  # CPython refuses integers of more than 4 300 digits
         return NotJson("it holds a number out of range")
@@ -72,12 +72,12 @@ def parse(raw: bytes) -> Parsed | NotJson:
 def _number(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
-        raise _Bad("it holds a number out of range")
+        raise _BadError("it holds a number out of range")
     return value
 
 
 def _constant(name: str) -> object:
-    raise _Bad(f"it holds {name}, which is not JSON")
+    raise _BadError(f"it holds {name}, which is not JSON")
 
 
 def _bounded(value: object, notes: set[str]) -> None:
@@ -88,9 +88,9 @@ def _bounded(value: object, notes: set[str]) -> None:
         item, depth = stack.pop()
         nodes += 1
         if depth > DEPTH:
-            raise _Bad(f"it is nested more than {DEPTH} levels deep")
+            raise _BadError(f"it is nested more than {DEPTH} levels deep")
         if nodes > NODES:
-            raise _Bad(f"it holds more than {NODES} values")
+            raise _BadError(f"it holds more than {NODES} values")
         if isinstance(item, dict):
             stack.extend((part, depth + 1) for pair in item.items() for part in pair)
         elif isinstance(item, list):

@@ -15,6 +15,7 @@ STANDARD_PORTS: Final = {"http": 80, "https": 443}
 
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _STRAY: Final = "holds a character that does not belong in a URL (a space, a backslash or a control character)"
+_BRACKETS: Final = "has something in brackets that is no IPv6 address"
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -58,7 +59,7 @@ class Url:
         except UrlError:
             raise
         except ValueError as error:
-            raise UrlError("has a host or a port that cannot be read") from error
+            raise UrlError(_BRACKETS if "[" in text else "has a host or a port that cannot be read") from error
         return cls(
             scheme=split.scheme,
             host=_host(host, bracketed="[" in split.netloc),
@@ -119,9 +120,12 @@ def shown_scheme(text: str) -> str | None:
 def _host(text: str, *, bracketed: bool) -> str:
     if bracketed:
         try:
-            return str(ipaddress.IPv6Address(text))
+            address = ipaddress.IPv6Address(text)
         except ValueError as error:
-            raise UrlError("has something in brackets that is no IPv6 address") from error
+            raise UrlError(_BRACKETS) from error
+        if address.scope_id is not None:
+            raise UrlError("has an IPv6 address with a zone, which means something on one machine only")
+        return str(address)
     if not text:
         raise UrlError("has no host")
     host = text.lower()

@@ -1,0 +1,7 @@
+"""``python -m parley``."""
+
+import sys
+
+from parley.cli import main
+
+sys.exit(main())

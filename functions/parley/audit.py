@@ -1,0 +1,169 @@
+"""An audit: gather the evidence, then judge it."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final, Protocol
+
+from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
+from parley.probes import server_card
+from parley.report import (
+    Attempt,
+    AuditorReport,
+    ProtocolReport,
+    Report,
+    State,
+    Status,
+    Untested,
+)
+from parley.report import Protocol as AuditedProtocol
+from parley.rules import AUDITORS
+from parley.rules.rule import RuleSet
+from parley.target import Target, TargetError, shown
+
+ORIGIN: Final = "https://parley.example"
+"""What requests name as their origin, unless the operator has another."""
+
+NOT_AUDITED: Final = "this version of Parley does not audit it yet"
+
+ROWS: Final = 500
+"""Checks that a report holds."""
+
+log = logging.getLogger(__name__)
+
+
+class Door(Protocol):
+    """The way to the network that one audit is given: ``fetch.client.Fetcher``."""
+
+    def admit(self) -> Failure | None:
+        """Whether the target may be visited at all; asked before anything is sent to it."""
+        ...
+
+    def __call__(self, request: Request) -> Exchange:
+        """One request, whatever comes of it; never raises."""
+        ...
+
+
+OpenDoor = Callable[[Target], AbstractContextManager[Door]]
+
+
+def audit(asked: str, open_door: OpenDoor, *, origin: str = ORIGIN) -> Report:
+    """Audit what a person asked about. Whatever is wrong with it is in the report; nothing is raised for it."""
+    return judge(gather(asked, open_door, origin=origin))
+
+
+def gather(
+    asked: str, open_door: OpenDoor, *, origin: str = ORIGIN, own_headers: Mapping[str, str] | None = None
+) -> Evidence:
+    """Ask the network, and record what it said. ``own_headers`` are kept in the record, to be masked in reports."""
+    started_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    started = time.monotonic()
+    target: Target | None = None
+    refusal: str | None = None
+    exchanges: list[Exchange] = []
+    try:
+        target = Target.parse(asked)
+    except TargetError as error:
+        refusal = error.reason
+    else:
+        with open_door(target) as door:
+            failure = door.admit()
+            if failure is not None and failure.code is FailureCode.REFUSED:
+                refusal = f"{target.url.origin} {failure.reason}"
+            else:
+                exchanges.extend(server_card.gather(target, door, origin))
+    return Evidence(
+        asked=shown(asked) if target is None else str(target),
+        target=target,
+        refusal=refusal,
+        started_at=started_at,
+        duration_ms=round((time.monotonic() - started) * 1000),
+        exchanges=tuple(exchanges),
+        own_headers=dict(own_headers or {}),
+    )
+
+
+def judge(evidence: Evidence) -> Report:
+    """Let every auditor judge the evidence. Pure: the same evidence gives the same report."""
+    protocols = {
+        protocol: ProtocolReport(state=State.NOT_DETECTED, status=Status.INFORMATION, because=(NOT_AUDITED,))
+        for protocol in AuditedProtocol
+    }
+    auditors: list[AuditorReport] = []
+    audited: list[ProtocolReport] = []
+    for rules in AUDITORS:
+        report, protocol_report = _judge_one(rules, evidence)
+        auditors.append(report)
+        audited.append(protocol_report)
+        if rules.protocol is not None:
+            protocols[rules.protocol] = protocol_report
+    detected = [one for one in audited if one.conclusive and one.state is not State.NOT_DETECTED]
+    conclusive = any(one.conclusive for one in audited)
+    if detected:
+        status = max((one.status for one in detected), key=lambda status: status.rank)
+    else:
+        status = Status.FAIL if conclusive else Status.INFORMATION
+    return Report(
+        url=evidence.asked,
+        origin=evidence.target.origin if evidence.target else None,
+        audited_at=evidence.started_at,
+        duration_ms=evidence.duration_ms,
+        status=status,
+        protocols=protocols,
+        auditors=tuple(_within(ROWS, auditors)),
+        attempts=tuple(
+            Attempt(
+                purpose=exchange.purpose,
+                method=exchange.method,
+                url=exchange.url,
+                http_status=exchange.status,
+                outcome=exchange.outcome,
+                duration_ms=exchange.duration_ms,
+            )
+            for exchange in evidence.exchanges
+        ),
+        refusal=evidence.refusal,
+        conclusive=conclusive,
+    )
+
+
+def _within(rows: int, auditors: list[AuditorReport]) -> Iterator[AuditorReport]:
+    """Leave out the Checks beyond a report's size, and say so; statuses and states count them all."""
+    for auditor in auditors:
+        kept = auditor.checks[:rows]
+        rows -= len(kept)
+        if kept and (more := len(auditor.checks) - len(kept)):
+            kept = (*kept[:-1], replace(kept[-1], message=f"{kept[-1].message} (and {more} more Checks)"))
+        yield replace(auditor, checks=kept)
+
+
+def _judge_one(rules: type[RuleSet], evidence: Evidence) -> tuple[AuditorReport, ProtocolReport]:
+    """One auditor's part; should it break altogether, all its rules are untested, and nobody's verdict is worse."""
+    try:
+        judging = rules(evidence)
+        report = judging.judge()
+        return report, judging.protocol_report(report)
+    except Exception:
+        log.exception("an auditor crashed", extra={"auditor": rules.auditor()})
+    untested = tuple(Untested(code=rules.code(row), reason="internal error") for row, _ in rules.rules())
+    return (
+        AuditorReport(
+            name=rules.auditor(),
+            title=rules.title,
+            protocol=rules.protocol,
+            status=Status.INFORMATION,
+            checks=(),
+            passed=(),
+            not_applicable=(),
+            untested=untested,
+        ),
+        ProtocolReport(
+            state=State.NOT_DETECTED,
+            status=Status.INFORMATION,
+            because=("inconclusive: internal error",),
+            conclusive=False,
+        ),
+    )

@@ -1,0 +1,109 @@
+"""The catalogue of all CheckCodes, made from the rules themselves: for the API, for people, and CHECKS.md."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Final, TypedDict
+
+from parley import __version__
+from parley.report import REPORT_VERSION
+from parley.rules import AUDITORS
+
+SPEECH: Final = {"INFORMATION": "information", "SUCCESS": "success", "WARNING": "warning", "FAIL": "fail"}
+
+
+class CatalogueRow(TypedDict):
+    """What is said of a rule. ``message`` and ``recommendation`` are templates with ``{places}``."""
+
+    code: str
+    auditor: str
+    protocol: str | None
+    status: str
+    title: str
+    when: str
+    why: str
+    message: str
+    recommendation: str
+    specification: str
+    blocksConfirmed: bool
+
+
+def catalogue() -> list[CatalogueRow]:
+    """Every rule of every auditor, by auditor and number."""
+    return [
+        {
+            "code": rules.code(row),
+            "auditor": rules.auditor(),
+            "protocol": None if rules.protocol is None else rules.protocol.value,
+            "status": row.status.value,
+            "title": row.title,
+            "when": row.when,
+            "why": row.why,
+            "message": _template(row.seen),
+            "recommendation": _template(row.recommendation),
+            "specification": row.spec,
+            "blocksConfirmed": row.blocks,
+        }
+        for rules in AUDITORS
+        for row in sorted((row for row, _ in rules.rules()), key=lambda row: row.number)
+    ]
+
+
+@cache
+def rule_set() -> str:
+    """What reports made by these rules are kept under: other rules, or another version of them, are another."""
+    rows = json.dumps(catalogue(), sort_keys=True).encode()
+    return f"{REPORT_VERSION}-{__version__}-{hashlib.sha256(rows).hexdigest()[:12]}"
+
+
+def checks_text() -> str:
+    """The catalogue as plain text."""
+    return "".join(f"{row['code']:<32} {SPEECH[row['status']]:<12} {row['when']}\n" for row in catalogue())
+
+
+def checks_json() -> str:
+    """The catalogue as JSON, indented."""
+    return json.dumps({"checks": catalogue()}, indent=2, ensure_ascii=False) + "\n"
+
+
+def checks_markdown() -> str:
+    """CHECKS.md."""
+    return "\n".join(_markdown())
+
+
+def _markdown() -> Iterator[str]:
+    yield "<!-- Made from the rules by `make catalogue`; a test fails when it is stale. Edit the rules, not this. -->"
+    yield ""
+    yield "# Checks"
+    yield ""
+    yield "Every CheckCode, when it fires, why it matters and what to do. The number's range is the status: 100-199"
+    yield "information, 200 success, 300-399 warning, 400-499 fail. A code is never reused for another meaning."
+    rows = catalogue()
+    for rules in AUDITORS:
+        yield ""
+        yield f"## {rules.title}: `{rules.auditor()}`"
+        for row in rows:
+            if row["auditor"] != rules.auditor():
+                continue
+            yield ""
+            yield f"### {row['code']}"
+            yield ""
+            blocks = "; keeps the protocol from being *confirmed*" if row["blocksConfirmed"] else ""
+            yield f"**{row['title']}** ({SPEECH[row['status']]}{blocks}). {row['when']}"
+            yield ""
+            yield f"*Why it matters.* {row['why']}"
+            if row["recommendation"]:
+                yield ""
+                yield f"*What to do.* {_escaped(row['recommendation'])}"
+            yield ""
+            yield f"[Specification]({row['specification']})"
+    yield ""
+
+
+def _template(text: str) -> str:
+    return text.replace("{{", "{").replace("}}", "}")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("<", "&lt;").replace("*", "\\*")

@@ -1,0 +1,8 @@
+"""Rules judge recorded evidence; they touch no network. Every auditor is listed here, and nowhere else."""
+
+from typing import Final
+
+from parley.rules.rule import RuleSet
+from parley.rules.server_card import ServerCardRules
+
+AUDITORS: Final[tuple[type[RuleSet], ...]] = (ServerCardRules,)

@@ -1,0 +1,393 @@
+"""The routes, with a store in memory and audits that are counted instead of made."""
+
+import json
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from parley.api import LARGEST_BODY, WAIT, Api, ApiRequest, ApiResponse, Audience, TooManyAuditsError
+from parley.audit import judge
+from parley.evidence import FailureCode
+from parley.report import Report
+from parley.store import FAILURE_KEPT, FRESH, ReportStore, StoreError
+from parley.store.sqlite import SqliteStore
+from parley.target import Target
+from sites import HOST, Site, card, fails, served
+
+FIRST = "/.well-known/mcp/server-card.json"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Bench:
+    """An API around a site, with a clock that only moves when told to."""
+
+    def __init__(self, site: Site | None = None, store: ReportStore | None = None) -> None:
+        self.site = site or Site({FIRST: served(card())})
+        self.clock = Clock()
+        self.store = store or SqliteStore(None, clock=self.clock)
+        self.api = Api(self.store, clock=self.clock, sleep=self.clock.sleep)
+        self.audits = 0
+        self.forbidden: set[str] = set()
+
+    def audit(self, asked: str) -> Report:
+        self.audits += 1
+        return judge(self.site.gather(asked))
+
+    def audience(self, policy: str = "local") -> Audience:
+        return Audience(policy=policy, audit=self.audit, refuses=lambda target: target.url.host in self.forbidden)
+
+    def get(
+        self, path: str = "/v1/audit", *, policy: str = "local", headers: dict[str, str] | None = None, **query: str
+    ) -> ApiResponse:
+        if path == "/v1/audit" and "url" not in query and not query.pop("bare", None):
+            query["url"] = HOST
+        return self.api(ApiRequest(method="GET", path=path, query=query, headers=headers or {}), self.audience(policy))
+
+    def post(self, body: object, content_type: str = "application/json") -> ApiResponse:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = ApiRequest(method="POST", path="/v1/audit", headers={"content-type": content_type}, body=raw)
+        return self.api(request, self.audience())
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def problem(response: ApiResponse) -> dict[str, object]:
+    assert response.headers["Content-Type"] == "application/problem+json"
+    body = json.loads(response.body)
+    assert body["status"] == response.status
+    assert body["title"]
+    assert body["detail"]
+    return dict(body)
+
+
+def test_miss_then_hit_then_stale(bench: Bench) -> None:
+    miss = bench.get()
+    assert (miss.status, miss.headers["X-Parley-Cache"], miss.headers["Age"]) == (200, "miss", "0")
+    assert miss.headers["Cache-Control"] == f"public, max-age={FRESH}"
+    assert miss.headers["Access-Control-Allow-Origin"] == "*"
+    report = json.loads(miss.body)
+    assert (report["reportVersion"], report["url"], report["origin"], report["status"]) == (
+        "1",
+        f"{HOST}/",
+        HOST,
+        "SUCCESS",
+    )
+    assert report["protocols"]["serverCard"]["state"] == "confirmed"
+    bench.clock.now += 90
+    hit = bench.get()
+    assert (hit.body, hit.headers["X-Parley-Cache"], hit.headers["Age"]) == (miss.body, "hit", "90")
+    assert hit.headers["Cache-Control"] == f"public, max-age={FRESH - 90}"
+    bench.clock.now += FRESH
+    assert bench.get().headers["X-Parley-Cache"] == "miss"
+    assert bench.audits == 2
+
+
+def test_one_key_for_one_place(bench: Bench) -> None:
+    for url in ("weather.example", f"{HOST}:443/", "HTTPS://Weather.Example./x/..", f"{HOST}/#top"):
+        bench.get(url=url)
+    assert bench.audits == 1
+    bench.get(url=f"{HOST}/mcp")
+    assert bench.audits == 2
+
+
+def test_what_a_client_sends_is_in_no_key_and_no_report(bench: Bench) -> None:
+    first = bench.get()
+    headers = {
+        "x-forwarded-host": "evil.example",
+        "host": "evil.example",
+        "forwarded": "host=evil.example",
+        "cookie": "a=b",
+    }
+    assert bench.get(headers=headers).body == first.body
+    assert bench.audits == 1
+
+
+def test_policies_do_not_see_each_other_s_reports(bench: Bench) -> None:
+    bench.get(policy="local")
+    assert bench.get(policy="public", stored="true").status == 404
+    bench.get(policy="public")
+    assert bench.audits == 2
+
+
+def test_refresh_waits_for_the_cooldown(bench: Bench) -> None:
+    bench.get()
+    bench.clock.now += 10
+    early = bench.get(refresh="true")
+    assert (early.status, early.headers["Retry-After"], early.headers["X-Parley-Cache"]) == (200, "50", "hit")
+    bench.clock.now += 50
+    assert bench.get(refresh="true").headers["X-Parley-Cache"] == "miss"
+    assert bench.audits == 2
+
+
+def test_stored_never_audits(bench: Bench) -> None:
+    assert problem(bench.get(stored="true"))["status"] == 404
+    assert bench.audits == 0
+    fresh = bench.get()
+    bench.clock.now += FRESH + 1
+    stored = bench.get(stored="true")
+    assert (stored.status, stored.body, stored.headers["X-Parley-Cache"]) == (200, fresh.body, "stale")
+    assert bench.audits == 1
+
+
+@pytest.mark.parametrize(
+    "destination", ["image", "script", "style", "iframe", "frame", "embed", "object", "font", "audio"]
+)
+def test_a_page_s_ornaments_start_no_audit(bench: Bench, destination: str) -> None:
+    assert problem(bench.get(headers={"sec-fetch-dest": destination}))["status"] == 409
+    assert bench.audits == 0
+    bench.get(headers={"sec-fetch-dest": "document"})
+    assert bench.get(headers={"sec-fetch-dest": destination}).status == 200
+    assert bench.audits == 1
+
+
+def test_etag(bench: Bench) -> None:
+    etag = bench.get().headers["ETag"]
+    for known in (etag, f'"other", W/{etag}', "*"):
+        same = bench.get(headers={"if-none-match": known})
+        assert (same.status, same.body, same.headers["ETag"]) == (304, b"", etag)
+        assert "Content-Type" not in same.headers
+    assert bench.get(headers={"if-none-match": '"other"'}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "content_type"),
+    [
+        ({}, {}, "application/json"),
+        ({}, {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}, "application/json"),
+        ({}, {"accept": "text/plain"}, "text/plain; charset=utf-8"),
+        ({"format": "text"}, {"accept": "application/json"}, "text/plain; charset=utf-8"),
+        ({"format": "json"}, {"accept": "text/plain"}, "application/json"),
+    ],
+)
+def test_format(bench: Bench, query: dict[str, str], headers: dict[str, str], content_type: str) -> None:
+    response = bench.get(headers=headers, **query)
+    assert (response.status, response.headers["Content-Type"]) == (200, content_type)
+    assert response.headers["Vary"] == "Accept"
+
+
+def test_unknown_format(bench: Bench) -> None:
+    assert problem(bench.get(format="pdf"))["detail"] == "The formats are json and text."
+    assert bench.audits == 0
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://weather.example", "", "https://u:hunter2@weather.example", f"{HOST}/?token=hunter2"]
+)
+def test_invalid_url_carries_the_report(bench: Bench, url: str) -> None:
+    body = problem(bench.get(url=url))
+    report = body["report"]
+    assert isinstance(report, dict)
+    assert report["status"] == "FAIL"
+    assert [check["code"][-3:] for check in report["auditors"][0]["checks"]] == ["100", "400"]
+    assert "hunter2" not in json.dumps(body)
+
+
+def test_forbidden_target_is_refused_though_stored(bench: Bench) -> None:
+    bench.get()
+    bench.forbidden.add("weather.example")
+    assert bench.get(stored="true").status == 404
+    bench.get()
+    assert bench.audits == 2  # which the policy ends before anything is sent; see test_serve
+
+
+def test_no_url(bench: Bench) -> None:
+    assert problem(bench.get(bare="1"))["status"] == 400
+
+
+@pytest.mark.parametrize("name", ["refresh", "stored"])
+def test_bad_flag(bench: Bench, name: str) -> None:
+    assert problem(bench.get(**{name: "maybe"}))["status"] == 400
+
+
+def test_post(bench: Bench) -> None:
+    response = bench.post({"url": HOST})
+    assert (response.status, response.headers["X-Parley-Cache"]) == (200, "miss")
+    assert "Access-Control-Allow-Origin" not in response.headers
+    assert bench.post({"url": HOST, "refresh": True}).headers["Retry-After"] == "60"
+    assert bench.get().headers["X-Parley-Cache"] == "hit"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff", b"[]", b'"x"', b"null", {}, {"url": 1}, {"url": HOST, "refresh": "yes"}, b"[" * 5000],
+)
+def test_bad_body(bench: Bench, body: object) -> None:
+    assert problem(bench.post(body))["status"] == 400
+    assert bench.audits == 0
+
+
+def test_body_s_type_and_size(bench: Bench) -> None:
+    assert problem(bench.post({"url": HOST}, "text/plain"))["status"] == 415
+    assert problem(bench.post({"url": HOST, "x": "y" * LARGEST_BODY}))["status"] == 413
+    assert bench.post({"url": HOST}, "application/json; charset=utf-8").status == 200
+
+
+def test_other_methods_and_paths(bench: Bench) -> None:
+    def ask(method: str, path: str) -> ApiResponse:
+        return bench.api(ApiRequest(method=method, path=path, query={"url": HOST}), bench.audience())
+
+    assert problem(ask("GET", "/v1/nothing"))["status"] == 404
+    assert ask("DELETE", "/v1/audit").headers["Allow"] == "GET, HEAD, OPTIONS, POST"
+    assert ask("DELETE", "/v1/audit").status == 405
+    preflight = ask("OPTIONS", "/v1/audit")
+    assert (preflight.status, preflight.headers["Access-Control-Allow-Methods"]) == (204, "GET, HEAD")
+    assert (ask("HEAD", "/v1/audit").status, bench.audits) == (404, 0)
+    bench.get()
+    head = ask("HEAD", "/v1/audit")
+    assert (head.status, head.body) == (200, b"")
+
+
+def test_checks_and_health(bench: Bench) -> None:
+    rows = json.loads(bench.get("/v1/checks").body)["checks"]
+    assert {row["code"] for row in rows} >= {"37A-McpServerCardAuditor-100", "37A-McpServerCardAuditor-413"}
+    assert bench.get("/v1/checks", headers={"if-none-match": bench.get("/v1/checks").headers["ETag"]}).status == 304
+    assert json.loads(bench.get("/healthz").body)["status"] == "ok"
+
+
+def test_failure_is_kept_for_a_while_and_replaces_nothing() -> None:
+    bench = Bench()
+    good = bench.get()
+    bench.clock.now += FRESH + 1
+    bench.site = Site({}, default=fails(FailureCode.TIMEOUT, "timed out after 8 s"))
+    failed = bench.get()
+    assert json.loads(failed.body)["status"] == "FAIL"
+    assert bench.get().headers["X-Parley-Cache"] == "hit"
+    assert bench.audits == 2
+    assert bench.get(stored="true").body == good.body
+    bench.clock.now += FAILURE_KEPT + 1
+    bench.get()
+    assert bench.audits == 3
+
+
+def test_waits_for_who_is_at_it_then_gives_up(bench: Bench) -> None:
+    other = Api(bench.store, clock=bench.clock, sleep=bench.clock.sleep)
+    late: list[ApiResponse] = []
+
+    def audit(asked: str) -> Report:
+        if not late:
+            # While this one audits, another caller comes and waits for it as long as it may.
+            before = bench.clock.now
+            late.append(other(ApiRequest(method="GET", path="/v1/audit", query={"url": HOST}), bench.audience()))
+            assert WAIT <= bench.clock.now - before < WAIT + 1
+        return bench.audit(asked)
+
+    audience = Audience(policy="local", audit=audit, refuses=lambda _: False)
+    assert bench.api(ApiRequest(method="GET", path="/v1/audit", query={"url": HOST}), audience).status == 200
+    assert (late[0].status, late[0].headers["Retry-After"]) == (202, "5")
+    assert bench.audits == 1
+
+
+def test_fifty_at_once_are_one_audit() -> None:
+    bench = Bench(store=SqliteStore(None))
+    api = Api(bench.store)
+    everybody_came = threading.Barrier(50)
+    started = threading.Event()
+
+    def audit(asked: str) -> Report:
+        started.wait(10)
+        return bench.audit(asked)
+
+    audience = Audience(policy="local", audit=audit, refuses=lambda _: False)
+    bodies: list[bytes] = []
+
+    def ask() -> None:
+        everybody_came.wait(10)
+        started.set()
+        bodies.append(api(ApiRequest(method="GET", path="/v1/audit", query={"url": HOST}), audience).body)
+
+    _all_at_once(50, ask)
+    assert len(bodies) == 50
+    assert len(set(bodies)) == 1
+    assert bench.audits == 1
+
+
+def test_two_at_once_never_see_each_other_s_report() -> None:
+    sites = {
+        f"https://site{i}.example": Site({f"https://site{i}.example{FIRST}": served(card(name=f"com.example/s{i}"))})
+        for i in range(8)
+    }
+    api = Api(SqliteStore(None))
+    audience = Audience(
+        policy="local",
+        audit=lambda asked: judge(sites[str(Target.parse(asked).origin)].gather(asked)),
+        refuses=lambda _: False,
+    )
+    wrong: list[str] = []
+    turn = iter(range(10_000))
+
+    def ask() -> None:
+        for _ in range(40):
+            i = next(turn) % 8
+            body = json.loads(
+                api(
+                    ApiRequest(method="GET", path="/v1/audit", query={"url": f"https://site{i}.example"}), audience
+                ).body
+            )
+            if body["origin"] != f"https://site{i}.example" or f"com.example/s{i}" not in json.dumps(body):
+                wrong.append(json.dumps(body))
+
+    _all_at_once(8, ask)
+    assert wrong == []
+
+
+class _Broken:
+    """A store whose engine is down."""
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def fail(*_: object, **__: object) -> object:
+            raise StoreError("the report store is locked")
+
+        return fail
+
+
+def test_a_broken_store_still_answers(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(store=_Broken())  # type: ignore[arg-type]
+    response = bench.get()
+    assert (response.status, json.loads(response.body)["status"]) == (200, "SUCCESS")
+    assert (response.headers["X-Parley-Store"], response.headers["Cache-Control"]) == ("unavailable", "no-store")
+    assert "the report store is locked" in caplog.text
+    assert bench.get(stored="true").status == 503
+    assert problem(bench.get(url="ftp://x"))["status"] == 400
+
+
+def test_a_crash_is_a_problem_and_frees_the_lease(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    def crash(asked: str) -> Report:
+        raise RuntimeError("secret detail")
+
+    audience = Audience(policy="local", audit=crash, refuses=lambda _: False)
+    response = bench.api(ApiRequest(method="GET", path="/v1/audit", query={"url": HOST}), audience)
+    assert problem(response)["status"] == 500
+    assert b"secret detail" not in response.body
+    assert bench.get().status == 200
+
+
+def test_too_many_audits(bench: Bench) -> None:
+    def busy(asked: str) -> Report:
+        raise TooManyAuditsError(retry_after=10)
+
+    audience = Audience(policy="local", audit=busy, refuses=lambda _: False)
+    response = bench.api(ApiRequest(method="GET", path="/v1/audit", query={"url": HOST}), audience)
+    assert (problem(response)["status"], response.headers["Retry-After"]) == (503, "10")
+
+
+def _all_at_once(count: int, work: Callable[[], None]) -> None:
+    threads = [threading.Thread(target=work) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
