@@ -44,6 +44,7 @@ OUTCOMES: list[tuple[str, dict[str, Answer], list[int], State, Status]] = [
     ("a 403 of its own", dict.fromkeys((CATALOG, FIRST, SECOND), Answer(status=403)), [100, 400], N, Status.FAIL),
     ("a 429 of its own", dict.fromkeys((CATALOG, FIRST, SECOND), RATE), [100, 400], N, Status.FAIL),
     ("our budget", dict.fromkeys((CATALOG, FIRST, SECOND), fails(FailureCode.BUDGET, "was not asked: time is up")), [100], N, Status.INFORMATION),
+    ("time spent on waiting", {CATALOG: fails(FailureCode.TIMEOUT, "timed out after 8 s"), FIRST: fails(FailureCode.BUDGET, "time is up"), SECOND: fails(FailureCode.BUDGET, "time is up")}, [100, 400], N, Status.FAIL),
     ("our fault", {FIRST: fails(FailureCode.INTERNAL, "an internal error")}, [100], N, Status.INFORMATION),
     ("our fault at one place, a card at another", {CATALOG: fails(FailureCode.INTERNAL, "x"), FIRST: served(card())}, [100, 200], C, Status.SUCCESS),
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from parley.documents.bot_wall import bot_wall
-from parley.evidence import Evidence, Exchange
+from parley.evidence import Evidence, Exchange, FailureCode
 from parley.wire import strict_json
 from parley.wire.media_type import SERVER_CARD, essence, is_html
 from parley.wire.strict_json import NotJson, Parsed
@@ -131,13 +131,16 @@ def discovery(evidence: Evidence) -> Discovery:
     asked = {
         purpose: [exchange for exchange in evidence.exchanges if exchange.purpose == purpose] for purpose in Purpose
     }
+    kept_waiting = any(
+        exchange.failure is not None and exchange.failure.code is FailureCode.TIMEOUT for exchange in evidence.exchanges
+    )
     documents: list[Document] = []
     locations: list[Location] = []
     listed: list[Entry] = []
     for catalog in asked[Purpose.CATALOG]:
         found = entries(catalog)
         if not found:
-            locations.append(_location(catalog, Purpose.CATALOG))
+            locations.append(_location(catalog, Purpose.CATALOG, kept_waiting))
         documents.extend(_inline(entry) for entry in found if entry.link is None)
         listed.extend(found)
     links = linked(listed)
@@ -145,7 +148,7 @@ def discovery(evidence: Evidence) -> Discovery:
     for purpose in (Purpose.ASKED, Purpose.LINK, Purpose.RESERVED):
         for exchange in asked[purpose]:
             if exchange.answered != 200:
-                locations.append(_location(exchange, purpose))
+                locations.append(_location(exchange, purpose, kept_waiting))
             elif exchange.final_url not in seen:  # two links may end at one card
                 seen.add(exchange.final_url)
                 documents.append(_served(exchange, purpose, links.get(exchange.url)))
@@ -201,8 +204,9 @@ def _served(exchange: Exchange, purpose: Purpose, entry: Entry | None) -> Docume
     )
 
 
-def _location(exchange: Exchange, purpose: Purpose) -> Location:
+def _location(exchange: Exchange, purpose: Purpose, kept_waiting: bool) -> Location:
     wall = bot_wall(exchange)
+    code = exchange.failure.code if exchange.failure else None
     if exchange.failure is not None:
         reason = clean(exchange.failure.reason, 400)
     elif wall:
@@ -215,7 +219,8 @@ def _location(exchange: Exchange, purpose: Purpose) -> Location:
         url=exchange.url,
         reason=reason,
         failed=exchange.failure is not None,
-        ours=exchange.failure is not None and exchange.failure.code.is_ours,
+        # Time that went to waiting for the target is no limit of ours.
+        ours=code is FailureCode.INTERNAL or (code is FailureCode.BUDGET and not kept_waiting),
         wall=wall if exchange.failure is None else None,
         linked=purpose is Purpose.LINK,
     )
