@@ -24,6 +24,8 @@ run: $(VENV)/.run  ## serve the page and the API at http://127.0.0.1:8484
 	$(PY) -m parley serve
 
 test: $(VENV)/.dev  ## run every test (sets up a browser where there is none)
+	$(PY) tests/web/browser.py
+	$(PY) tests/web/browser.py
 	$(PY) -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.dev  ## style, types, and which module may import which
