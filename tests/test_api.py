@@ -11,6 +11,7 @@ from parley.audit import judge
 from parley.evidence import FailureCode
 from parley.report import Report
 from parley.store import FAILURE_KEPT, FRESH, ReportStore, StoreError
+from parley.store.memory_counter import MemoryCounter
 from parley.store.sqlite import SqliteStore
 from parley.target import Target
 from sites import HOST, Site, card, fails, served
@@ -36,7 +37,8 @@ class Bench:
         self.site = site or Site({FIRST: served(card())})
         self.clock = Clock()
         self.store = store or SqliteStore(None, clock=self.clock)
-        self.api = Api(self.store, clock=self.clock, sleep=self.clock.sleep)
+        self.counter = MemoryCounter(clock=self.clock)
+        self.api = Api(self.store, self.counter, clock=self.clock, sleep=self.clock.sleep)
         self.audits = 0
         self.forbidden: set[str] = set()
 
@@ -274,7 +276,7 @@ def test_failure_is_kept_for_a_while_and_replaces_nothing() -> None:
 
 
 def test_waits_for_who_is_at_it_then_gives_up(bench: Bench) -> None:
-    other = Api(bench.store, clock=bench.clock, sleep=bench.clock.sleep)
+    other = Api(bench.store, bench.counter, clock=bench.clock, sleep=bench.clock.sleep)
     late: list[ApiResponse] = []
 
     def audit(asked: str) -> Report:
@@ -293,7 +295,7 @@ def test_waits_for_who_is_at_it_then_gives_up(bench: Bench) -> None:
 
 def test_fifty_at_once_are_one_audit() -> None:
     bench = Bench(store=SqliteStore(None))
-    api = Api(bench.store)
+    api = Api(bench.store, bench.counter)
     everybody_came = threading.Barrier(50)
     started = threading.Event()
 
@@ -320,7 +322,7 @@ def test_two_at_once_never_see_each_other_s_report() -> None:
         f"https://site{i}.example": Site({f"https://site{i}.example{FIRST}": served(card(name=f"com.example/s{i}"))})
         for i in range(8)
     }
-    api = Api(SqliteStore(None))
+    api = Api(SqliteStore(None), MemoryCounter())
     audience = Audience(
         policy="local",
         audit=lambda asked: judge(sites[str(Target.parse(asked).origin)].gather(asked)),

@@ -7,15 +7,17 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from parley import __version__
+from parley.render import badge
 from parley.render.catalogue import catalogue, rule_set
-from parley.render.report_json import encode, report_json
+from parley.render.report_json import ReportJson, encode, report_json
+from parley.render.words import PROTOCOLS, VERDICTS
 from parley.report import Report
-from parley.store import Busy, Hit, Key, ReportStore, Run, Stored, StoreError
+from parley.store import Busy, Counter, Hit, Key, ReportStore, Run, Stored, StoreError
 from parley.target import Target, TargetError
 
 WAIT: Final = 25.0
@@ -26,11 +28,25 @@ LARGEST_BODY: Final = 8192
 
 FORMATS: Final = ("json", "text")
 
-_POLL: Final = 0.1
+STALE: Final = 7 * 86_400
+"""Seconds after which a badge no longer shows a verdict."""
+
+_HOURLY: Final = {"Cache-Control": "public, max-age=3600"}
+
+# GitHub's image proxy honours max-age. The picture stands alone: no scripts, styles or frames, whoever opens it.
+_BADGE: Final = {
+    "Cache-Control": "public, max-age=300, s-maxage=300",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+
+_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 0.5
 _JSON: Final = "application/json"
 _PROBLEM: Final = "application/problem+json"
 _TEXT: Final = "text/plain; charset=utf-8"
-_EXPOSED: Final = "Age, ETag, Retry-After, X-Parley-Cache, X-Parley-Store"
+_EXPOSED: Final = "Age, ETag, RateLimit, RateLimit-Policy, Retry-After, X-Parley-Cache, X-Parley-Store"
 
 log = logging.getLogger(__name__)
 
@@ -61,19 +77,47 @@ class Audience:
 
     ``audit`` visits what the policy called ``policy`` allows, and ``refuses`` says without any request whether it
     forbids a target. Reports are kept apart by policy, so that nobody reads what only another could have audited.
+    ``quotas`` are what an audit counts against, and as whose; none for somebody who may have as many as they want.
     """
 
     policy: str
     audit: Callable[[str], Report]
     refuses: Callable[[Target], bool]
+    quotas: tuple[tuple["Quota", str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """At most ``limit`` audits in ``window`` seconds, counted by ``name``."""
+
+    name: str
+    limit: int
+    window: int
+
+    def take(self, counter: Counter, whom: str) -> None:
+        """Count one use by, or of, somebody; raises :class:`TooManyAuditsError` beyond the limit."""
+        wait = counter.take(f"{self.name}#{whom}", limit=self.limit, window=self.window)
+        if wait is not None:
+            raise TooManyAuditsError(retry_after=wait, quota=self)
+
+
+PER_CLIENT: Final = Quota(name="client", limit=20, window=60)
+
+PER_CALLER: Final = Quota(name="caller", limit=120, window=60)
+"""Of whoever called the API itself: a client, or a content network's server on behalf of many."""
+
+PER_ADDRESS: Final = Quota(name="address", limit=10, window=60)
+"""Of one address, whatever names lead there: a wildcard in the name system makes endless origins of one victim."""
+
+PER_BADGE: Final = Quota(name="badge", limit=1, window=86_400)
 
 
 class TooManyAuditsError(Exception):
-    """No audit can be started just now. ``retry_after`` is in seconds."""
+    """No audit can be started just now. ``retry_after`` is in seconds; without a ``quota``, the service is busy."""
 
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(f"too many audits at once; try again in {retry_after} s")
-        self.retry_after = retry_after
+    def __init__(self, *, retry_after: int, quota: Quota | None = None) -> None:
+        super().__init__(f"Too many audits; try again in {retry_after} s.")
+        self.retry_after, self.quota = retry_after, quota
 
 
 class _ProblemError(Exception):
@@ -85,23 +129,39 @@ class _ProblemError(Exception):
 
 
 class Api:
-    """The routes, around a store. ``clock`` and ``sleep`` count seconds."""
+    """The routes, around a store.
+
+    ``queue`` has :meth:`refresh` called for a URL at some later time, for badges; without it a badge refreshes
+    nothing. ``clock`` and ``sleep`` count seconds.
+    """
 
     def __init__(
-        self, store: ReportStore, *, clock: Callable[[], float] = time.time, sleep: Callable[[float], None] = time.sleep
+        self,
+        store: ReportStore,
+        counter: Counter,
+        *,
+        queue: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._store = store
+        self._counter = counter
+        self._queue = queue
         self._clock = clock
         self._sleep = sleep
         self._routes: dict[str, dict[str, Callable[[ApiRequest, Audience], ApiResponse]]] = {
             "/v1/audit": {"GET": self._get_audit, "POST": self._post_audit},
             "/v1/checks": {"GET": self._get_checks},
+            "/badge": {"GET": self._get_badge},
+            "/badge.json": {"GET": self._get_badge_endpoint},
+            "/openapi.json": {"GET": self._get_openapi},
             "/healthz": {"GET": self._get_health},
         }
 
-    def handles(self, path: str) -> bool:
-        """Whether a path is one of the API's."""
-        return path in self._routes or path.startswith("/v1/")
+    @property
+    def paths(self) -> Iterable[str]:
+        """All paths that are answered with anything but 404."""
+        return self._routes.keys()
 
     def __call__(self, request: ApiRequest, audience: Audience) -> ApiResponse:
         """Answer a request. Whatever goes wrong becomes problem details; nothing is raised."""
@@ -110,7 +170,7 @@ class Api:
         except _ProblemError as problem:
             response = _problem(problem.status, problem.title, problem.detail, **problem.more)
         except TooManyAuditsError as error:
-            response = _with(_problem(503, "Busy", str(error)), {"Retry-After": str(error.retry_after)})
+            response = _too_many(error)
         except Exception:
             log.exception("a request failed")
             response = _problem(500, "Internal error", "Parley failed to answer; the fault is its own.")
@@ -145,9 +205,62 @@ class Api:
 
     def _get_checks(self, request: ApiRequest, audience: Audience) -> ApiResponse:
         body = json.dumps({"checks": catalogue()}, ensure_ascii=False).encode()
-        return _conditional(request, body, _JSON, {"Cache-Control": "public, max-age=3600"})
+        return _conditional(request, body, _JSON, _HOURLY)
+
+    def _get_openapi(self, request: ApiRequest, audience: Audience) -> ApiResponse:
+        from parley.render.openapi import openapi
+
+        return _conditional(request, json.dumps(openapi(FORMATS)).encode(), _JSON, _HOURLY)
+
+    def _get_badge(self, request: ApiRequest, audience: Audience) -> ApiResponse:
+        style = request.query.get("style", "")
+        picture = badge.svg(*self._badge(request, audience), style if style in badge.STYLES else badge.STYLES[0])
+        return _conditional(request, picture, "image/svg+xml", _BADGE)
+
+    def _get_badge_endpoint(self, request: ApiRequest, audience: Audience) -> ApiResponse:
+        return _conditional(request, badge.endpoint(*self._badge(request, audience)), _JSON, _BADGE)
+
+    def _badge(self, request: ApiRequest, audience: Audience) -> tuple[str | None, str, str | None]:
+        """The protocol, the word and the state that a badge shows. Whatever is wrong, there is a badge."""
+        protocol = request.query.get("protocol")
+        protocol = protocol if protocol in PROTOCOLS else None
+        asked = request.query.get("url", "")
+        key = self._key(audience, asked)
+        try:
+            good = self._store.read(key).good if key else None
+        except StoreError as error:
+            log.warning("%s", error)
+            good = None
+        if key is None or good is None:
+            return protocol, badge.NOT_CHECKED, None
+        self._queue_refresh(key, good)
+        if self._clock() - good.made_at > STALE:
+            return protocol, badge.STALE, None
+        report: ReportJson = json.loads(good.body)
+        if protocol is None:
+            return None, VERDICTS[report["status"]], None
+        one = report["protocols"][protocol]
+        return protocol, VERDICTS[one["status"]], one["state"]
+
+    def _queue_refresh(self, key: Key, good: Stored) -> None:
+        """Have a report that is no longer fresh renewed, once a day; the badge shows the old verdict meanwhile."""
+        if self._queue is None or good.is_fresh(self._clock()):
+            return
+        try:
+            PER_BADGE.take(self._counter, f"{key.origin}{key.path}#{key.rule_set}")
+        except TooManyAuditsError:
+            return
+        try:
+            self._queue(key.origin + key.path)
+        except Exception:
+            log.exception("a refresh could not be queued")
+
+    def refresh(self, url: str, audience: Audience) -> None:
+        """Audit a queued URL, unless somebody just did."""
+        self._audit(ApiRequest(method="GET", path="/v1/audit"), audience, url, refresh=True)
 
     def _get_audit(self, request: ApiRequest, audience: Audience) -> ApiResponse:
+        _refuse_ourselves(request)
         _format(request)  # before anybody is bothered
         asked = request.query.get("url")
         if asked is None:
@@ -159,6 +272,7 @@ class Api:
         return self._audit(request, audience, asked, refresh=_flag(request.query, "refresh"))
 
     def _post_audit(self, request: ApiRequest, audience: Audience) -> ApiResponse:
+        _refuse_ourselves(request)
         # A form on another site can post text/plain without asking, but not this.
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
             raise _ProblemError(415, "Unsupported media type", f"Send the body as {_JSON}.")
@@ -180,7 +294,7 @@ class Api:
         try:
             entry = self._store.read(key) if key else None
         except StoreError as error:
-            log.error("%s", error)
+            log.warning("%s", error)
             raise _ProblemError(503, "Store unavailable", "Stored reports cannot be read just now.") from error
         kept = entry and (entry.good or entry.failure)
         if not kept:
@@ -193,11 +307,12 @@ class Api:
         if key is None:
             return _refused(audience.audit(asked))
         ends = self._clock() + WAIT
+        pause = _PAUSE
         while True:
             try:
                 begun = self._store.begin(key, refresh=refresh)
             except StoreError as error:
-                log.error("%s", error)
+                log.warning("%s", error)
                 return self._unstored(request, audience.audit(asked))
             match begun:
                 case Hit(stored=stored, retry_after=retry_after):
@@ -211,10 +326,13 @@ class Api:
                     )
                 case Busy():
                     refresh = False  # what the other brings is newer than this request
-                    self._sleep(_POLL)
+                    self._sleep(pause)
+                    pause = min(pause * 1.3, _LONGEST_PAUSE)
 
     def _run(self, request: ApiRequest, audience: Audience, asked: str, key: Key, owner: str) -> ApiResponse:
         try:
+            for quota, whom in audience.quotas:
+                quota.take(self._counter, whom)
             report = audience.audit(asked)
         except BaseException:
             self._abandon(key, owner)
@@ -230,7 +348,7 @@ class Api:
             self._store.finish(key, owner, body, failed=failed)
             entry = self._store.read(key)
         except StoreError as error:
-            log.error("%s", error)
+            log.warning("%s", error)
             kept, entry = False, None
         stored = (entry.failure if failed else entry.good) if entry else None
         if not kept or stored is None or stored.body != body:
@@ -241,7 +359,7 @@ class Api:
         try:
             self._store.abandon(key, owner)
         except StoreError as error:
-            log.error("%s", error)
+            log.warning("%s", error)
 
     def _key(self, audience: Audience, asked: str) -> Key | None:
         """What a target's report is kept under; None for what may not be audited."""
@@ -291,6 +409,22 @@ def _bad_body() -> _ProblemError:
     return _ProblemError(
         400, "Bad body", 'Send a JSON object such as {"url": "https://example.com", "refresh": false}.'
     )
+
+
+def _refuse_ourselves(request: ApiRequest) -> None:
+    """A site that fetches what it is asked for could otherwise be made to have us audit, without end."""
+    if "parley/" in request.headers.get("user-agent", "").lower():
+        raise _ProblemError(403, "A loop", "Parley starts no audit on its own behalf.")
+
+
+def _too_many(error: TooManyAuditsError) -> ApiResponse:
+    """429 with the quota (RateLimit header fields for HTTP, an IETF draft), or 503 without one."""
+    headers = {"Retry-After": str(error.retry_after)}
+    if error.quota is None:
+        return _with(_problem(503, "Busy", str(error)), headers)
+    headers["RateLimit-Policy"] = f'"{error.quota.name}";q={error.quota.limit};w={error.quota.window}'
+    headers["RateLimit"] = f'"{error.quota.name}";r=0;t={error.retry_after}'
+    return _with(_problem(429, "Too many requests", str(error)), headers)
 
 
 def _flag(query: Mapping[str, str], name: str) -> bool:

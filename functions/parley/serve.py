@@ -10,17 +10,17 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from parley import audit as auditing
 from parley.api import Api, ApiRequest, ApiResponse, Audience, TooManyAuditsError
 from parley.fetch.policy import DEPLOYED, LOCAL, Policy
 from parley.report import Report
+from parley.service import audience
 from parley.store import ReportStore
+from parley.store.memory_counter import MemoryCounter
 from parley.store.sqlite import SqliteStore
 
 THREADS: Final = 64
@@ -46,7 +46,7 @@ _EVERYWHERE: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-_WAITRESS: Final = {
+_WAITRESS: Final[dict[str, Any]] = {
     "threads": THREADS,
     "connection_limit": 8 * THREADS,
     "max_request_body_size": 65_536,
@@ -90,11 +90,11 @@ class Server:
     """The WSGI application. ``web`` is the page's folder."""
 
     def __init__(self, store: ReportStore, web: Path, *, local: Policy = LOCAL, public: Policy = DEPLOYED) -> None:
-        self._api = Api(store)
+        self._api = Api(store, MemoryCounter(), queue=self._refresh_later)
         self._web = web
         self._audits = threading.BoundedSemaphore(AUDITS)
-        self._local = self._audience("local", local)
-        self._public = self._audience("public", public)
+        self._local = self._within_bounds("local", local)
+        self._public = self._within_bounds("public", public)
         self.port = 0
 
     def __call__(self, environ: Mapping[str, Any], start_response: StartResponse) -> Iterable[bytes]:
@@ -114,8 +114,8 @@ class Server:
             origin=environ.get("HTTP_ORIGIN"),
             fetch_site=environ.get("HTTP_SEC_FETCH_SITE"),
         )
-        audience = self._local if caller.is_this_machines_user(self.port) else self._public
-        response = self._api(_request(environ), audience)
+        asker = self._local if caller.is_this_machines_user(self.port) else self._public
+        response = self._api(_request(environ), asker)
         # The answer depends on who asks, so no cache may hand it to another.
         private = response.headers.get("Cache-Control", "no-store").replace("public", "private")
         vary = ", ".join(filter(None, (response.headers.get("Vary"), "Origin", "Sec-Fetch-Site")))
@@ -129,22 +129,22 @@ class Server:
         headers = {"Content-Type": content_type, "Cache-Control": "no-cache", "Content-Security-Policy": _CSP}
         return ApiResponse(status=200, headers=headers, body=b"" if method == "HEAD" else body)
 
-    def _audience(self, name: str, policy: Policy) -> Audience:
-        return Audience(
-            policy=name,
-            audit=partial(self._audit, policy),
-            refuses=lambda target: policy.refuse_url(target.url) is not None,
-        )
+    def _within_bounds(self, name: str, policy: Policy) -> Audience:
+        """What a policy allows, with no more audits at once than this process can carry."""
+        unbounded = audience(name, policy)
 
-    def _audit(self, policy: Policy, asked: str) -> Report:
-        from parley.fetch.client import Fetcher  # requests is loaded by the first audit, not by the start
+        def audit(asked: str) -> Report:
+            if not self._audits.acquire(blocking=False):
+                raise TooManyAuditsError(retry_after=10)
+            try:
+                return unbounded.audit(asked)
+            finally:
+                self._audits.release()
 
-        if not self._audits.acquire(blocking=False):
-            raise TooManyAuditsError(retry_after=10)
-        try:
-            return auditing.audit(asked, lambda target: Fetcher(target.url, policy))
-        finally:
-            self._audits.release()
+        return replace(unbounded, audit=audit)
+
+    def _refresh_later(self, url: str) -> None:
+        threading.Thread(target=self._api.refresh, args=(url, self._public), daemon=True).start()
 
 
 def serve(host: str, port: int, store: Path | None) -> int:

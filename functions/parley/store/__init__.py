@@ -85,6 +85,18 @@ class Busy:
 Begun = Hit | Run | Busy
 
 
+class Counter(Protocol):
+    """Counts uses, for rate limits. Safe to use from several threads and several processes at once."""
+
+    def take(self, name: str, *, limit: int, window: int) -> int | None:
+        """Count one use of ``name`` in the current window of ``window`` seconds.
+
+        None if it is within ``limit``, else the seconds until the window ends. An engine that fails allows the use:
+        a limit that cannot be counted must not end the service.
+        """
+        ...
+
+
 class StoreError(Exception):
     """The engine did not do as asked; its text is a sentence for the operator. The audit still answers."""
 

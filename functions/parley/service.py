@@ -1,0 +1,74 @@
+"""What the local server and the Lambda function share: audits under a policy, on somebody's behalf."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from parley import audit as auditing
+from parley.api import PER_ADDRESS, Audience, Quota
+from parley.evidence import Exchange, Failure, Request
+from parley.fetch.policy import Limits, Policy
+from parley.report import Report
+from parley.store import Counter
+from parley.target import Target
+
+if TYPE_CHECKING:
+    from parley.fetch.client import Fetcher
+
+
+def audience(
+    name: str,
+    policy: Policy,
+    *,
+    counter: Counter | None = None,
+    quotas: tuple[tuple[Quota, str], ...] = (),
+    origin: str = auditing.ORIGIN,
+    limits: Callable[[], Limits] = Limits,
+) -> Audience:
+    """Somebody who may have audited what ``policy`` allows.
+
+    Reports are kept apart by ``name``. With a ``counter``, audits are counted by the addresses that they visit.
+    ``limits`` is asked when an audit starts.
+    """
+
+    def audit(asked: str) -> Report:
+        from parley.fetch.client import Fetcher  # requests is loaded by the first audit, not by the start
+
+        def open_door(target: Target) -> "_CountedDoor | Fetcher":
+            fetcher = Fetcher(target.url, policy, limits=limits())
+            return fetcher if counter is None else _CountedDoor(fetcher, counter)
+
+        return auditing.audit(asked, open_door, origin=origin)
+
+    return Audience(
+        policy=name,
+        audit=audit,
+        refuses=lambda target: policy.refuse_url(target.url) is not None,
+        quotas=quotas,
+    )
+
+
+class _CountedDoor:
+    """A fetcher whose target's addresses are counted before anything is sent there."""
+
+    def __init__(self, fetcher: "Fetcher", counter: Counter) -> None:
+        self._fetcher: Final = fetcher
+        self._counter: Final = counter
+
+    def admit(self) -> Failure | None:
+        failure = self._fetcher.admit()
+        if failure is None:
+            for address in self._fetcher.target_addresses:
+                PER_ADDRESS.take(self._counter, str(address))
+        return failure
+
+    def __call__(self, request: Request) -> Exchange:
+        return self._fetcher(request)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._fetcher.close()
