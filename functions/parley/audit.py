@@ -92,26 +92,25 @@ def judge(evidence: Evidence) -> Report:
         protocol: ProtocolReport(state=State.NOT_DETECTED, status=Status.INFORMATION, because=(NOT_AUDITED,))
         for protocol in AuditedProtocol
     }
-    auditors: list[AuditorReport] = []
+    judged = [_judge_one(rules, evidence) for rules in AUDITORS]
+    auditors = [report for _, report in judged]
+    sound = [rules for rules, _ in judged if rules is not None]
     audited: list[ProtocolReport] = []
-    for rules in AUDITORS:
-        report, protocol_report = _judge_one(rules, evidence)
-        auditors.append(report)
-        audited.append(protocol_report)
-        if rules.protocol is not None:
-            protocols[rules.protocol] = protocol_report
+    for rules, report in judged:
+        if report.protocol is not None and (stated := _stated(rules, report, sound)) is not None:
+            status = _worst([stated.status, *(one.status for one in auditors if one.protocol is report.protocol)])
+            stated = replace(stated, status=status if stated.conclusive else Status.INFORMATION)
+            protocols[report.protocol] = stated
+            audited.append(stated)
     detected = [one for one in audited if one.conclusive and one.state is not State.NOT_DETECTED]
     conclusive = any(one.conclusive for one in audited)
-    if detected:
-        status = max((one.status for one in detected), key=lambda status: status.rank)
-    else:
-        status = Status.FAIL if conclusive else Status.INFORMATION
+    undetected = Status.FAIL if conclusive else Status.INFORMATION
     return Report(
         url=evidence.asked,
         origin=evidence.target.origin if evidence.target else None,
         audited_at=evidence.started_at,
         duration_ms=evidence.duration_ms,
-        status=status,
+        status=_worst([one.status for one in detected]) if detected else undetected,
         protocols=protocols,
         auditors=tuple(_within(ROWS, auditors)),
         attempts=tuple(
@@ -130,6 +129,10 @@ def judge(evidence: Evidence) -> Report:
     )
 
 
+def _worst(statuses: list[Status]) -> Status:
+    return max(statuses, key=lambda status: status.rank)
+
+
 def _within(rows: int, auditors: list[AuditorReport]) -> Iterator[AuditorReport]:
     """Leave out the Checks beyond a report's size, and say so; statuses and states count them all."""
     for auditor in auditors:
@@ -140,30 +143,35 @@ def _within(rows: int, auditors: list[AuditorReport]) -> Iterator[AuditorReport]
         yield replace(auditor, checks=kept)
 
 
-def _judge_one(rules: type[RuleSet], evidence: Evidence) -> tuple[AuditorReport, ProtocolReport]:
+def _judge_one(rules: type[RuleSet], evidence: Evidence) -> tuple[RuleSet | None, AuditorReport]:
     """One auditor's part; should it break altogether, all its rules are untested, and nobody's verdict is worse."""
     try:
         judging = rules(evidence)
-        report = judging.judge()
-        return report, judging.protocol_report(report)
+        return judging, judging.judge()
     except Exception:
         log.exception("an auditor crashed", extra={"auditor": rules.auditor()})
     untested = tuple(Untested(code=rules.code(row), reason="internal error") for row, _ in rules.rules())
-    return (
-        AuditorReport(
-            name=rules.auditor(),
-            title=rules.title,
-            protocol=rules.protocol,
-            status=Status.INFORMATION,
-            checks=(),
-            passed=(),
-            not_applicable=(),
-            untested=untested,
-        ),
-        ProtocolReport(
-            state=State.NOT_DETECTED,
-            status=Status.INFORMATION,
-            because=("inconclusive: internal error",),
-            conclusive=False,
-        ),
+    return None, AuditorReport(
+        name=rules.auditor(),
+        title=rules.title,
+        protocol=rules.protocol,
+        status=Status.INFORMATION,
+        checks=(),
+        passed=(),
+        not_applicable=(),
+        untested=untested,
+    )
+
+
+def _stated(rules: RuleSet | None, report: AuditorReport, all_rules: list[RuleSet]) -> ProtocolReport | None:
+    try:
+        if rules is not None:
+            return rules.protocol_report(report, all_rules)
+    except Exception:
+        log.exception("an auditor crashed", extra={"auditor": report.name})
+    return ProtocolReport(
+        state=State.NOT_DETECTED,
+        status=Status.INFORMATION,
+        because=("inconclusive: internal error",),
+        conclusive=False,
     )

@@ -1,6 +1,7 @@
 """The outcome of an audit: states, statuses, Checks. Plain values; how they are shown is ``render``'s business."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -77,13 +78,15 @@ class AuditorReport:
 class ProtocolReport:
     """A protocol's state, its status, and the few facts that led there.
 
-    ``conclusive`` is False where a bot wall or this auditor's own limits kept the question open.
+    ``conclusive`` is False where a bot wall or this auditor's own limits kept the question open. ``details`` are the
+    further members that the report has for this protocol, such as ``endpoint`` and ``era``; JSON values.
     """
 
     state: State
     status: Status
     because: tuple[str, ...]
     conclusive: bool = True
+    details: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ class AuditorJson(TypedDict):
 
 
 class ProtocolJson(TypedDict):
-    """A protocol's state, status, and the facts that led there."""
+    """A protocol's state, status, and the facts that led there; some protocols have further members."""
 
     state: str
     status: str
@@ -86,6 +86,7 @@ def report_json(report: Report) -> ReportJson:
                 "state": report.protocols[protocol].state.value,
                 "status": report.protocols[protocol].status.value,
                 "because": list(report.protocols[protocol].because),
+                **report.protocols[protocol].details,  # type: ignore[typeddict-item]
             }
             for protocol in Protocol
         },

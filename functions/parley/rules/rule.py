@@ -17,7 +17,7 @@ of it. The rule is called once for each, and never where there is none.
 import inspect
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
@@ -202,9 +202,12 @@ class RuleSet:
             untested=_by_number(untested),
         )
 
-    def protocol_report(self, judged: AuditorReport) -> ProtocolReport:
-        """The state and status that this auditor gives its protocol, after :meth:`judge`."""
-        raise NotImplementedError
+    def protocol_report(self, judged: AuditorReport, others: Sequence["RuleSet"]) -> ProtocolReport | None:
+        """The state that this auditor gives its protocol, once all have judged; None if that is another's business.
+
+        ``others`` are all rule sets of this audit, this one included.
+        """
+        return None
 
     def _try(self, row: Row, rule: Rule) -> tuple[Given[Any], list[Check]]:
         given: Given[Any] = getattr(self, _parameter(rule))()

@@ -1,7 +1,7 @@
 """``37A-McpServerCardAuditor``: MCP Server Card v1, as published on 27 June 2026."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -427,7 +427,7 @@ class ServerCardRules(RuleSet):
 
     # The state.
 
-    def protocol_report(self, judged: AuditorReport) -> ProtocolReport:
+    def protocol_report(self, judged: AuditorReport, others: Sequence[RuleSet]) -> ProtocolReport:
         """Confirmed by one card without a blocking finding; indicated by a card, or a link to one."""
         faulty = self._faulty(blocking=True)
         confirmed = [card for card in self.cards if id(card.document) not in faulty]
