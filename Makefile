@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench lock catalogue clean
+.PHONY: help run test lint bench lock catalogue picture clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ bench: $(VENV)/.dev  ## show speed and size, as ratios within one run
 
 catalogue: $(VENV)/.run  ## write CHECKS.md from the rules
 	$(PY) -m parley checks --format markdown > CHECKS.md
+
+picture: $(VENV)/.dev  ## make the page's picture in README
+	$(PY) tests/picture.py
 
 lock: $(VENV)/.dev  ## pin what requirements*.in ask for, with hashes
 	$(VENV)/bin/uv pip compile -q --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" requirements.in -o requirements.txt
