@@ -8,6 +8,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from playwright.sync_api import sync_playwright
+
 from servers import parley_serve, real_site
 from sites import card, catalog, entry, served
 from web.browser import FLAGS, find
