@@ -1,10 +1,12 @@
 # Everything a person or CI runs. Each target sets up what it needs; `make` alone lists them.
 PYTHON ?= python3
 VENV := .venv
+# Behind the machine's own: Node.js from requirements-infra.txt is for machines without one.
+export PATH := $(PATH):$(CURDIR)/$(VENV)/bin
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench lock catalogue picture clean
+.PHONY: help run test lint bench lock catalogue picture deploy destroy clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,18 +22,24 @@ $(VENV)/.dev: $(VENV)/.run requirements-dev.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	touch $@
 
+# uv, since aws-cdk-lib alone is 237 MB.
+$(VENV)/.infra: $(VENV)/.dev requirements-infra.txt
+	$(VENV)/bin/uv pip install --quiet --python $(PY) --require-hashes -r requirements-infra.txt
+	touch $@
+
 run: $(VENV)/.run  ## serve the page and the API at http://127.0.0.1:8484
 	$(PY) -m parley serve
 
-test: $(VENV)/.dev  ## run every test (sets up a browser where there is none)
+test: $(VENV)/.infra  ## run every test (sets up a browser where there is none)
 	$(PY) tests/web/browser.py
 	$(PY) tests/web/browser.py
 	$(PY) -m pytest -n 2 --dist loadfile
 
-lint: $(VENV)/.dev  ## style, types, and which module may import which
+lint: $(VENV)/.infra  ## style, types, and which module may import which
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy --strict infra
 	$(VENV)/bin/lint-imports
 
 bench: $(VENV)/.dev  ## show speed and size, as ratios within one run
@@ -43,9 +51,21 @@ catalogue: $(VENV)/.run  ## write CHECKS.md from the rules
 picture: $(VENV)/.dev  ## make the page's picture in README
 	$(PY) tests/picture.py
 
-lock: $(VENV)/.dev  ## pin what requirements*.in ask for, with hashes
-	$(VENV)/bin/uv pip compile -q --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" requirements.in -o requirements.txt
-	$(VENV)/bin/uv pip compile -q --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" requirements-dev.in -o requirements-dev.txt
+LOCK = $(VENV)/bin/uv pip compile -q --universal --generate-hashes --custom-compile-command "make lock"
+lock: $(VENV)/.dev  ## pin what the *.in files ask for, with hashes
+	$(LOCK) --python-version 3.11 requirements.in -o requirements.txt
+	$(LOCK) --python-version 3.11 requirements-dev.in -o requirements-dev.txt
+	$(LOCK) --python-version 3.11 -c requirements-dev.txt requirements-infra.in -o requirements-infra.txt
+	$(LOCK) --python-version 3.13 functions/requirements.in -o functions/requirements.txt
+	$(LOCK) --python-version 3.13 tests/infra/ministack-requirements.in -o tests/infra/ministack-requirements.txt
+	$(LOCK) --python-version 3.13 tests/infra/runtime-requirements.in -o tests/infra/runtime-requirements.txt
+
+ARGS =
+deploy: $(VENV)/.infra  ## put it on AWS (ARGS="-c name=value" for context)
+	npx --yes aws-cdk@2 deploy $(ARGS)
+
+destroy: $(VENV)/.infra  ## remove it from AWS
+	npx --yes aws-cdk@2 destroy $(ARGS)
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .cache build dist
+	rm -rf $(VENV) .cache build dist cdk.out .hypothesis

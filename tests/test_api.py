@@ -1,20 +1,22 @@
 """The routes, with a store in memory and audits that are counted instead of made."""
 
+import gzip
 import json
+import random
 import threading
 from collections.abc import Callable
 
 import pytest
 
-from parley.api import LARGEST_BODY, WAIT, Api, ApiRequest, ApiResponse, Audience, TooManyAuditsError
+from parley.api import LARGEST_BODY, PER_CLIENT, WAIT, Api, ApiRequest, ApiResponse, Audience, TooManyAuditsError
 from parley.audit import judge
 from parley.evidence import FailureCode
 from parley.report import Report
-from parley.store import FAILURE_KEPT, FRESH, ReportStore, StoreError
+from parley.store import FAILURE_KEPT, FRESH, LEASE, ReportStore, Run, StoreError
 from parley.store.memory_counter import MemoryCounter
 from parley.store.sqlite import SqliteStore
 from parley.target import Target
-from sites import HOST, Site, card, fails, served
+from sites import HOST, Answer, Site, card, fails, served
 
 FIRST = "/.well-known/mcp/server-card.json"
 
@@ -393,3 +395,199 @@ def _all_at_once(count: int, work: Callable[[], None]) -> None:
     for thread in threads:
         thread.join(60)
     assert not any(thread.is_alive() for thread in threads)
+
+
+DAY = 86_400
+
+
+class BadgeBench(Bench):
+    """An API whose queue is a list."""
+
+    def __init__(self, store: ReportStore | None = None) -> None:
+        super().__init__(store=store)
+        self.queued: list[str] = []
+        self.api = Api(self.store, self.counter, queue=self.queued.append, clock=self.clock, sleep=self.clock.sleep)
+
+    def badge(self, **query: str) -> str:
+        """The badge's title; it is always there, and always 200."""
+        response = self.get("/badge", **({"url": HOST} | query))
+        assert (response.status, response.headers["Content-Type"]) == (200, "image/svg+xml")
+        assert response.headers["Cache-Control"] == "public, max-age=300, s-maxage=300"
+        assert response.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+        return response.body.decode().partition("<title>")[2].partition("</title>")[0]
+
+
+@pytest.fixture
+def badges() -> BadgeBench:
+    return BadgeBench()
+
+
+def test_a_badge_never_starts_a_first_audit(badges: BadgeBench) -> None:
+    for query in (
+        {},
+        {"url": "https://unknown.example"},
+        {"url": "ftp://x"},
+        {"url": ""},
+        {"url": "https://u:hunter2@x.example"},
+    ):
+        assert badges.badge(**query) == "Parley: not checked"
+    assert (badges.audits, badges.queued) == (0, [])
+
+
+def test_a_badge_shows_what_is_stored(badges: BadgeBench) -> None:
+    badges.get()
+    assert badges.badge() == "Parley: success"
+    assert badges.badge(protocol="serverCard") == "MCP Server Card: success (confirmed)"
+    assert badges.badge(protocol="mcp").startswith("MCP server: ")
+    assert badges.badge(protocol="<script>", style="<script>") == "Parley: success"
+    assert 'rx="0"' in badges.get("/badge", url=HOST, style="flat-square").body.decode()
+    assert json.loads(badges.get("/badge.json", url=HOST).body)["message"] == "success"
+    etag = badges.get("/badge", url=HOST).headers["ETag"]
+    assert badges.get("/badge", url=HOST, headers={"if-none-match": etag}).status == 304
+
+
+def test_a_badge_refreshes_what_is_no_longer_fresh_once_a_day(badges: BadgeBench) -> None:
+    badges.get(url=f"{HOST}/mcp")
+    badges.badge(url=f"{HOST}/mcp")
+    assert badges.queued == []
+    badges.clock.now += FRESH + 1
+    for _ in range(5):
+        assert badges.badge(url=f"{HOST}/mcp") == "Parley: success"
+    assert badges.queued == [f"{HOST}/mcp"]
+    badges.clock.now += DAY
+    badges.badge(url=f"{HOST}/mcp")
+    assert badges.queued == [f"{HOST}/mcp"] * 2
+    badges.api.refresh(badges.queued[0], badges.audience())
+    assert badges.audits == 2
+
+
+def test_a_badge_is_stale_after_a_week(badges: BadgeBench) -> None:
+    badges.get()
+    badges.clock.now += 7 * DAY
+    assert badges.badge() == "Parley: success"
+    badges.clock.now += 1
+    assert badges.badge() == "Parley: stale"
+
+
+def test_a_failed_audit_does_not_change_a_badge(badges: BadgeBench) -> None:
+    badges.get()
+    badges.site = Site({}, default=fails(FailureCode.TIMEOUT, "timed out after 8 s"))
+    badges.clock.now += FRESH + 1
+    badges.get()
+    assert badges.badge() == "Parley: success"
+
+
+def test_a_badge_without_a_store_or_a_queue(caplog: pytest.LogCaptureFixture) -> None:
+    broken = BadgeBench(store=_Broken())  # type: ignore[arg-type]
+    assert broken.badge() == "Parley: not checked"
+    unqueued = BadgeBench()
+    unqueued.get()
+    unqueued.clock.now += FRESH + 1
+
+    def fail(url: str) -> None:
+        raise OSError("no")
+
+    unqueued.api = Api(unqueued.store, unqueued.counter, queue=fail, clock=unqueued.clock)
+    assert unqueued.badge() == "Parley: success"
+    assert "could not be queued" in caplog.text
+
+
+def test_quota_of_a_client(bench: Bench) -> None:
+    def ask(i: int, client: str, **query: str) -> ApiResponse:
+        audience = Audience(policy="public", audit=bench.audit, refuses=lambda _: False, quotas=((PER_CLIENT, client),))
+        request = ApiRequest(method="GET", path="/v1/audit", query={"url": f"https://w{i}.example", **query})
+        return bench.api(request, audience)
+
+    start = bench.clock.now % PER_CLIENT.window
+    assert [ask(i, "192.0.2.1").status for i in range(PER_CLIENT.limit)] == [200] * PER_CLIENT.limit
+    refused = ask(99, "192.0.2.1")
+    wait = str(int(PER_CLIENT.window - start))
+    assert problem(refused)["status"] == 429
+    assert refused.headers["Retry-After"] == wait
+    assert refused.headers["RateLimit"] == f'"client";r=0;t={wait}'
+    assert refused.headers["RateLimit-Policy"] == f'"client";q={PER_CLIENT.limit};w={PER_CLIENT.window}'
+    assert ask(3, "192.0.2.1").status == 200  # a stored report costs nothing
+    assert ask(99, "192.0.2.2").status == 200  # and the refused one holds no lease
+    bench.clock.now += PER_CLIENT.window
+    assert ask(100, "192.0.2.1").status == 200
+
+
+def test_parley_does_not_audit_on_its_own_behalf(bench: Bench) -> None:
+    agent = {"user-agent": "Parley/0.1.0 (+https://parley.example/about)"}
+    assert problem(bench.get(headers=agent))["status"] == 403
+    assert bench.audits == 0
+
+
+def test_openapi_describes_every_path(bench: Bench) -> None:
+    described = json.loads(bench.get("/openapi.json").body)
+    assert set(described["paths"]) == set(bench.api.paths)
+
+
+def test_two_hundred_at_once_for_twenty_origins() -> None:
+    sites = {f"https://s{i}.example": Site({f"https://s{i}.example{FIRST}": served(card())}) for i in range(20)}
+    audited: list[str] = []
+
+    def audit(asked: str) -> Report:
+        audited.append(asked)
+        return judge(sites[asked].gather(asked))
+
+    api = Api(SqliteStore(None), MemoryCounter())
+    audience = Audience(policy="public", audit=audit, refuses=lambda _: False)
+    answers: list[tuple[str, int, str]] = []
+    turn = iter(range(200))
+
+    def ask() -> None:
+        url = f"https://s{next(turn) % 20}.example"
+        response = api(ApiRequest(method="GET", path="/v1/audit", query={"url": url}), audience)
+        answers.append((url, response.status, json.loads(response.body)["origin"]))
+
+    _all_at_once(200, ask)
+    assert sorted(audited) == sorted(sites)
+    assert len(answers) == 200
+    assert all(status == 200 and origin == url for url, status, origin in answers)
+
+
+def test_reports_of_other_rules_are_not_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.get()
+    monkeypatch.setattr("parley.api.rule_set", lambda: "1-9.9.9-other")
+    assert bench.get(stored="true").status == 404
+    assert bench.get().headers["X-Parley-Cache"] == "miss"
+    monkeypatch.undo()
+    assert bench.get().headers["X-Parley-Cache"] == "hit"
+
+
+def test_a_worker_that_died_is_replaced(bench: Bench) -> None:
+    key = bench.api._key(bench.audience(), HOST)
+    assert key is not None
+    assert isinstance(bench.store.begin(key), Run)
+    waited = bench.clock.now
+    assert bench.get().status == 202
+    assert bench.clock.now - waited >= WAIT
+    assert bench.get().headers["X-Parley-Cache"] == "miss"
+    assert bench.clock.now - waited <= LEASE + 1
+
+
+def test_the_largest_report_fits() -> None:
+    """DynamoDB keeps 400 kB, and nobody wants a megabyte: with the worst that a catalog can hold."""
+    noise = random.Random(1)
+
+    def text(length: int) -> str:
+        return noise.randbytes(length).hex()[:length]
+
+    def broken() -> dict[str, object]:
+        remotes = [{"type": text(300), "url": text(300)}, {}]
+        return {"$schema": text(300), "name": text(300), "version": "^1", "description": text(300), "remotes": remotes}
+
+    links = [f"https://cards.example/{text(1900)}" for _ in range(20)]
+    entries = [{"type": "application/mcp-server-card+json", "url": link} for link in links]
+    inline = [{"type": "application/mcp-server-card+json", "data": broken()} for _ in range(60)]
+    unlabelled = {"content_type": text(300), "access_control_allow_origin": None}
+    site = Site(
+        {"/.well-known/ai-catalog.json": Answer(body={"entries": entries + inline})}
+        | {link: served(broken(), **unlabelled) for link in links}
+    )
+    bench = Bench(site)
+    body = bench.get().body
+    assert len(json.loads(body)["auditors"][0]["checks"]) > 300
+    assert len(body) < 1_000_000
+    assert len(gzip.compress(body)) < 256_000

@@ -20,8 +20,9 @@ def openapi(formats: tuple[str, ...]) -> dict[str, object]:
         _parameter("stored", "Answer from what is stored, and never start an audit.", {"type": "boolean"}),
         _parameter("format", "Overrides Accept.", {"type": "string", "enum": list(formats)}),
     ]
-    protocol = _parameter("protocol", "The badge of one protocol.", {"type": "string", "enum": list(PROTOCOLS)})
-    style = _parameter("style", "The badge's shape.", {"type": "string", "enum": list(STYLES)})
+    # Texts and no enumerations: there is a badge whatever is asked, since a broken picture helps nobody.
+    protocol = _parameter("protocol", f"The badge of one protocol: {', '.join(PROTOCOLS)}.", _TEXT)
+    style = _parameter("style", f"The badge's shape: {', '.join(STYLES)}.", _TEXT)
     body = _object({"url": _TEXT, "refresh": {"type": "boolean", "default": False}}, required=["url"])
     return {
         "openapi": "3.1.0",
