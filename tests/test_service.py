@@ -54,7 +54,9 @@ def test_one_victim_of_many_names(names: dict[str, list[str]], dialled: list[str
     assert asker.audit("https://elsewhere.com").refusal is None
 
 
-def test_a_private_address_is_refused_before_anything_is_counted_or_dialled(names: dict[str, list[str]], dialled: list[str]) -> None:
+def test_a_private_address_is_refused_before_anything_is_counted_or_dialled(
+    names: dict[str, list[str]], dialled: list[str]
+) -> None:
     names["inside.com"] = [VICTIM, "10.0.0.7"]
     asker = audience("public", DEPLOYED, counter=MemoryCounter())
     refusal = asker.audit("https://inside.com").refusal
