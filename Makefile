@@ -1,5 +1,6 @@
 # Everything a person or CI runs. Each target sets up what it needs; `make` alone lists them.
 PYTHON ?= python3
+PORT ?= 8484
 VENV := .venv
 # Behind the machine's own: Node.js from requirements-infra.txt is for machines without one.
 export PATH := $(PATH):$(CURDIR)/$(VENV)/bin
@@ -9,11 +10,11 @@ PY := $(VENV)/bin/python
 .PHONY: help run test lint bench lock catalogue picture deploy destroy clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@awk -F ':.*## ' '/^[a-z]+:.*##/ { printf "%-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/.run: requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Parley needs Python 3.11 or newer; this is %s. Try: make PYTHON=python3.13 ..." % sys.version.split()[0])'
-	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip --version > /dev/null 2>&1 || { rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
 	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	echo "$(CURDIR)/functions" > "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/parley-checkout.pth"
 	touch $@
@@ -28,10 +29,9 @@ $(VENV)/.infra: $(VENV)/.dev requirements-infra.txt
 	touch $@
 
 run: $(VENV)/.run  ## serve the page and the API at http://127.0.0.1:8484
-	$(PY) -m parley serve
+	$(PY) -m parley serve --port $(PORT)
 
 test: $(VENV)/.infra  ## run every test (sets up a browser where there is none)
-	$(PY) tests/web/browser.py
 	$(PY) tests/web/browser.py
 	$(PY) -m pytest -n 2 --dist loadfile
 
@@ -42,7 +42,7 @@ lint: $(VENV)/.infra  ## style, types, and which module may import which
 	$(VENV)/bin/mypy --strict infra
 	$(VENV)/bin/lint-imports
 
-bench: $(VENV)/.dev  ## show speed and size, as ratios within one run
+bench: $(VENV)/.infra  ## show speed and size, as ratios within one run
 	$(PY) tests/bench.py
 
 catalogue: $(VENV)/.run  ## write CHECKS.md from the rules
@@ -59,6 +59,8 @@ lock: $(VENV)/.dev  ## pin what the *.in files ask for, with hashes
 	$(LOCK) --python-version 3.13 functions/requirements.in -o functions/requirements.txt
 	$(LOCK) --python-version 3.13 tests/infra/ministack-requirements.in -o tests/infra/ministack-requirements.txt
 	$(LOCK) --python-version 3.13 tests/infra/runtime-requirements.in -o tests/infra/runtime-requirements.txt
+	$(LOCK) --python-version 3.11 tests/peers/mcp1/requirements.in -o tests/peers/mcp1/requirements.txt
+	$(LOCK) --python-version 3.11 tests/peers/mcp2/requirements.in -o tests/peers/mcp2/requirements.txt
 
 ARGS =
 deploy: $(VENV)/.infra  ## put it on AWS (ARGS="-c name=value" for context)

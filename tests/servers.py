@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from sites import Answer
+from sites import NOTHING, Answer
 
 ROOT = Path(__file__).resolve().parents[1]
 FUNCTIONS = ROOT / "functions"
@@ -42,7 +42,7 @@ def real_site(answers: Mapping[str, Answer] | None = None, *, delay: float = 0.0
 
         def do_GET(self) -> None:
             site.requests.append((self.command, self.path, dict(self.headers.items())))
-            answer = site.answers.get(self.path, Answer(status=404))
+            answer = site.answers.get(self.path, NOTHING) if self.command == "GET" else NOTHING
             body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
             time.sleep(site.delay)  # the site's latency, which is what is measured
             self.send_response(answer.status)
@@ -52,12 +52,19 @@ def real_site(answers: Mapping[str, Answer] | None = None, *, delay: float = 0.0
             self.end_headers()
             self.wfile.write(body)
 
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.do_GET()
+
         def log_message(self, *_: object) -> None:
             pass
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
         request_queue_size = 128
+
+        def handle_error(self, *_: object) -> None:
+            """A client that went away is no news."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         site = RealSite(url=f"http://127.0.0.1:{server.server_port}", answers=dict(answers or {}), delay=delay)
@@ -76,10 +83,13 @@ def environment() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def parley_serve(*arguments: str, store: Path) -> Iterator[str]:
+def parley_serve(*arguments: str, store: Path, stderr: Path | None = None) -> Iterator[str]:
     """``parley serve`` on a free port; its URL, once it says that it listens."""
     command = [sys.executable, "-m", "parley", "serve", "--port", "0", "--store", str(store), *arguments]
-    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as process:
+    with (
+        contextlib.nullcontext() if stderr is None else stderr.open("w") as log,
+        subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

@@ -1,10 +1,12 @@
 """Sites that are not there: what a door to the network would have brought, from a table."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from parley.audit import gather, judge
+from parley.documents.mcp_plan import STEPS
+from parley.documents.server_card import Purpose
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
 from parley.report import Report
 from parley.target import Target
@@ -17,7 +19,14 @@ VALID_CARD: dict[str, object] = {
     "name": "com.example/weather",
     "version": "1.4.0",
     "description": "Forecasts and warnings for any place.",
-    "remotes": [{"type": "streamable-http", "url": "https://weather.example/mcp"}],
+    # With a variable in it, the remote is no place to look for a server at.
+    "remotes": [
+        {
+            "type": "streamable-http",
+            "url": "https://{region}.weather.example/mcp",
+            "variables": {"region": {"description": "Where the data is kept.", "default": "eu"}},
+        }
+    ],
 }
 
 
@@ -30,6 +39,8 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     final_url: str | None = None
     failure: tuple[FailureCode, str] | None = None
+    is_cut: bool = False  # whether the failure came after the head, and a part of the body
+    duration_ms: int = 7
 
 
 NOTHING = Answer(status=404)
@@ -71,24 +82,35 @@ def entry(**members: object) -> dict[str, object]:
 
 
 class Site:
-    """A door that opens on a table of answers by URL, and ``default`` for all others. ``asked`` are the URLs, in order."""
+    """A door that opens on a table of answers by URL, and ``default`` for all others.
+
+    ``mcp`` answers the MCP probe's requests at its URL, by function. ``asked`` are the URLs that the Server Card probe
+    asked for, in order; ``requests`` are all.
+    """
 
     def __init__(
-        self, answers: Mapping[str, Answer], *, default: Answer = NOTHING, refusal: Failure | None = None
+        self,
+        answers: Mapping[str, Answer],
+        *,
+        default: Answer = NOTHING,
+        refusal: Failure | None = None,
+        mcp: Mapping[str, Callable[[Request], Answer]] | None = None,
     ) -> None:
         self.answers = {url if "://" in url else HOST + url: answer for url, answer in answers.items()}
         self.default = default
         self.refusal = refusal
+        self.mcp = {url if "://" in url else HOST + url: answer for url, answer in (mcp or {}).items()}
         self.requests: list[Request] = []
 
     @property
     def asked(self) -> list[str]:
-        return [str(request.url) for request in self.requests]
+        return [str(request.url) for request in self.requests if request.purpose in set(Purpose)]
 
     def __call__(self, request: Request) -> Exchange:
         self.requests.append(request)
         url = str(request.url)
-        answer = self.answers.get(url, self.default)
+        server = self.mcp.get(url) if request.purpose in STEPS else None
+        answer = self.answers.get(url, self.default) if server is None else server(request)
         body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         failure = None if answer.failure is None else Failure(code=answer.failure[0], reason=answer.failure[1])
         return Exchange(
@@ -96,12 +118,12 @@ class Site:
             method=request.method,
             url=url,
             final_url=answer.final_url or url,
-            status=None if failure else answer.status,
+            status=None if failure and not answer.is_cut else answer.status,
             headers=tuple((name.lower(), value) for name, value in answer.headers.items()),
-            body=b"" if failure else body,
+            body=b"" if failure and not answer.is_cut else body,
             failure=failure,
             redirects=(),
-            duration_ms=7,
+            duration_ms=answer.duration_ms,
         )
 
     def admit(self) -> Failure | None:

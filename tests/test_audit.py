@@ -138,9 +138,8 @@ def test_html_says_so() -> None:
 
 
 def test_protocols_not_audited_say_so() -> None:
-    for protocol in (Protocol.MCP, Protocol.A2A):
-        one = Site({FIRST: served(card())}).audit().protocols[protocol]
-        assert (one.state, one.status, one.because) == (State.NOT_DETECTED, Status.INFORMATION, (NOT_AUDITED,))
+    one = Site({FIRST: served(card())}).audit().protocols[Protocol.A2A]
+    assert (one.state, one.status, one.because) == (State.NOT_DETECTED, Status.INFORMATION, (NOT_AUDITED,))
 
 
 @pytest.mark.parametrize("answers", [case[1] for case in OUTCOMES], ids=[case[0] for case in OUTCOMES])

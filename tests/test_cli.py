@@ -132,6 +132,10 @@ def test_nothing_conclusive_is_2() -> None:
         (("audit", "x", "--timeout", "0"), "is not between"),
         (("audit", "x", "--header", "nocolon"), "a header is 'Name: value'"),
         (("audit", "x", "--header", "A: b\x01"), "a header is 'Name: value'"),
+        (("audit", "x", "--header", "Host: x"), "Host is set by Parley itself"),
+        (("audit", "x", "--header", "A: b", "--header", "a: c"), "--header was given twice"),
+        (("serve", "--port", "99999"), "'99999' is not a port"),
+        (("serve", "--host", "nothing.invalid", "--port", "0"), "cannot listen on nothing.invalid"),
         (("audit", "x", "--format", "pdf"), "invalid choice"),
         (("audit", "http://127.0.0.1:9", "--ca-file", "/nowhere"), "/nowhere"),
         (("audit", "http://127.0.0.1:9", "--proxy", "ftp://x"), "proxy"),
@@ -195,6 +199,88 @@ def test_own_header_is_sent_and_shown_nowhere_but_in_the_recording(tmp_path: Pat
     assert recorded["ownHeaders"]["Authorization"] == "Bearer hunter2hunter2"
     assert "holds in clear" in recorded["notice"]
     assert "hunter2" not in run("audit", "--replay", str(recording)).stdout
+
+
+@pytest.mark.parametrize(
+    ("header", "echoed", "secret"),
+    [
+        ("Authorization: Bearer " + "abcdefghij" * 30, "abcdefghij" * 30, "abcdefghij"),
+        ("Cookie: session=hunter2hunter2; other=zzz9999", "x/hunter2hunter2", "hunter2"),
+        ("Authorization: Basic YW5uOmh1bnRlcjI=", "ann:hunter2", "hunter2"),
+        ("X-Api-Key: hunter2/+x", "hunter2%2F%2Bx", "hunter2"),
+    ],
+)
+def test_parts_of_a_header_are_masked(header: str, echoed: str, secret: str) -> None:
+    with real_site({FIRST: served(card(name=echoed, description=echoed), content_type=echoed)}) as site:
+        for more in (("--format", "json"), ()):
+            ended = run("audit", site.url, "--header", header, *more)
+            assert secret not in ended.stdout + ended.stderr
+            assert "••••" in ended.stdout
+
+
+def test_a_recording_is_for_its_user_s_eyes(tmp_path: Path, site: RealSite) -> None:
+    run("audit", site.url, "--record", str(tmp_path / "r"))
+    assert (tmp_path / "r").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"asked": "\x1b]0;owned\x07\u202e\x9b31m"},
+        {"startedAt": "\x1b[31m"},
+        {"startedAt": "yesterday"},
+        {"durationMs": 10**30},
+        {"durationMs": -1},
+        {"exchanges": [{"finalUrl": "nonsense"}]},
+        {"exchanges": [{"purpose": "\x1b[31m"}]},
+        {"exchanges": [{"method": "\x1b[31m"}]},
+        {"exchanges": [{"url": "\x1b[31m\u202e"}]},
+        {"exchanges": [{"headers": [["Content-Type", "\x1b[31m"]]}]},
+        {"exchanges": [{"body": {"text": "\ud800"}}]},
+        {"exchanges": [{"status": 10**9}]},
+        {"exchanges": [{"durationMs": 10**30}]},
+    ],
+)
+def test_a_stranger_s_recording_is_harmless(tmp_path: Path, site: RealSite, change: dict[str, object]) -> None:
+    recording = tmp_path / "r"
+    run("audit", site.url, "--record", str(recording))
+    data = json.loads(recording.read_text())
+    for name, value in change.items():
+        data[name] = [data[name][0] | value[0], *data[name][1:]] if isinstance(value, list) else value
+    recording.write_text(json.dumps(data))
+    for more in (("--format", "json"), ("--format", "text")):
+        ended = run("audit", "--replay", str(recording), *more)
+        assert all(character.isprintable() or character == "\n" for character in ended.stdout + ended.stderr)
+        assert "Traceback" not in ended.stderr
+        assert "internal error" not in ended.stdout
+
+
+def test_header_names_of_a_recording_may_be_in_any_case(tmp_path: Path, site: RealSite) -> None:
+    recording = tmp_path / "r"
+    run("audit", site.url, "--record", str(recording))
+    data = json.loads(recording.read_text())
+    for exchange in data["exchanges"]:
+        exchange["headers"] = [[name.upper(), value] for name, value in exchange["headers"]]
+    recording.write_text(json.dumps(data))
+    assert run("audit", "--replay", str(recording)).stdout.startswith(f"{site.url}/: SUCCESS")
+
+
+@pytest.mark.parametrize("arguments", [("audit", "http://127.0.0.1:9"), ("checks",)])
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
+def test_output_that_cannot_be_written(arguments: tuple[str, ...], redirection: str) -> None:
+    script = f'"{sys.executable}" -m parley {" ".join(arguments)} {redirection}'
+    ended = subprocess.run(
+        ["bash", "-c", script], env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.startswith("parley: ")
+
+
+def test_a_wrong_option_leaves_the_output_file_alone(tmp_path: Path) -> None:
+    (tmp_path / "o").write_text("before")
+    assert run("audit", "http://127.0.0.1:9", "--output", str(tmp_path / "o"), "--ca-file", "/nowhere").returncode == 2
+    assert (tmp_path / "o").read_text() == "before"
 
 
 def test_an_echoed_header_is_masked() -> None:

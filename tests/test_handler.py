@@ -39,20 +39,19 @@ def lambda_module() -> Iterator[Any]:
 @pytest.fixture
 def handler(lambda_module: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     store = SqliteStore(None)
-    monkeypatch.setattr(lambda_module, "DynamoStore", lambda table: store)
-    monkeypatch.setattr(lambda_module, "DynamoCounter", lambda table: MemoryCounter())
-    lambda_module._api.cache_clear()
-    lambda_module._counter.cache_clear()
+    monkeypatch.setattr(lambda_module, "DynamoStore", lambda table, client: store)
+    monkeypatch.setattr(lambda_module, "DynamoCounter", lambda table, client: MemoryCounter())
+    for made in (lambda_module._api, lambda_module._counter, lambda_module._client):
+        made.cache_clear()
     yield lambda_module
-    lambda_module._api.cache_clear()
-    lambda_module._counter.cache_clear()
+    for made in (lambda_module._api, lambda_module._counter, lambda_module._client):
+        made.cache_clear()
     store.close()
 
 
 @pytest.fixture
 def audits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Audits go no further than to be listed: nothing of the internet is there."""
-    import parley.service
     from parley.audit import judge
     from sites import Site
 
@@ -62,7 +61,7 @@ def audits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(url)
         return judge(Site({}).gather(url))
 
-    monkeypatch.setattr(parley.service.auditing, "audit", audit)
+    monkeypatch.setattr("parley.audit.audit", audit)
     return asked
 
 
@@ -200,12 +199,10 @@ def test_logs_are_one_json_line_each_and_hold_no_secret(
 def test_a_crash_of_ours_is_counted(
     handler: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import parley.service
-
     def crash(*_: object, **__: object) -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(parley.service.auditing, "audit", crash)
+    monkeypatch.setattr("parley.audit.audit", crash)
     monkeypatch.setattr(handler.logger.registered_handler, "stream", sys.stdout)
     assert call(handler, "/v1/audit", "url=https://weather.example.com")[0] == 500
     metrics = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if "_aws" in line]
@@ -264,8 +261,8 @@ def test_a_table_that_is_down_is_said_and_the_audit_answers(
     """The real store, at an endpoint where nobody listens."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
-    lambda_module._api.cache_clear()
-    lambda_module._counter.cache_clear()
+    for made in (lambda_module._api, lambda_module._counter, lambda_module._client):
+        made.cache_clear()
     monkeypatch.setattr(lambda_module.logger.registered_handler, "stream", sys.stdout)
     status, headers, body = call(lambda_module, "/v1/audit", "url=https://weather.example.com")
     assert (status, headers["x-parley-store"], body["status"]) == (200, "unavailable", "FAIL")
@@ -273,5 +270,5 @@ def test_a_table_that_is_down_is_said_and_the_audit_answers(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert any(line.get("StoreUnavailable") for line in lines if "_aws" in line)
     assert any(line.get("level") == "WARNING" for line in lines)
-    lambda_module._api.cache_clear()
-    lambda_module._counter.cache_clear()
+    for made in (lambda_module._api, lambda_module._counter, lambda_module._client):
+        made.cache_clear()

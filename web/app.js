@@ -101,7 +101,12 @@ function readAnswer(answer) {
     const text = "Parley answered, but not with a report this page can read. Reload the page, then try again.";
     return { problem: { title: "The answer makes no sense", text, retry: true } };
   }
-  const source = { cache: headers.get("X-Parley-Cache"), age: wholeNumber(headers.get("Age")), retryAfter: retryAfter(headers) };
+  const source = {
+    cache: headers.get("X-Parley-Cache"),
+    age: wholeNumber(headers.get("Age")),
+    retryAfter: retryAfter(headers),
+    unkept: headers.has("X-Parley-Store"),
+  };
   return { report, source };
 }
 
@@ -283,7 +288,8 @@ function summary(url, report, source) {
 }
 
 /** Where this report comes from: the store, or an audit just made. */
-function origin({ cache, age }) {
+function origin({ cache, age, unkept }) {
+  if (unkept) return "a new audit, which could not be stored";
   if (cache !== "hit" && cache !== "stale") return "a new audit";
   const old = !age ? "" : `, kept for ${inWords(age)}`;
   return cache === "stale" ? `an out-of-date report from the store${old}` : `from the store${old}`;

@@ -6,6 +6,7 @@ No framework's global state is in play here: two requests at once share the stor
 import hashlib
 import json
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,12 +14,13 @@ from typing import Final
 
 from parley import __version__
 from parley.render import badge
-from parley.render.catalogue import catalogue, rule_set
 from parley.render.report_json import ReportJson, encode, report_json
 from parley.render.words import PROTOCOLS, VERDICTS
 from parley.report import Report
+from parley.rule_set import rule_set
 from parley.store import Busy, Counter, Hit, Key, ReportStore, Run, Stored, StoreError
 from parley.target import Target, TargetError
+from parley.wire.media_type import essence
 
 WAIT: Final = 25.0
 """Seconds for which a caller waits for another's audit of the same target before it is told to come again."""
@@ -43,6 +45,9 @@ _BADGE: Final = {
 
 _PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 0.5
+
+WAITERS: Final = 96
+"""Callers that wait for another's audit at the same time; beyond that they are told to come again."""
 _JSON: Final = "application/json"
 _PROBLEM: Final = "application/problem+json"
 _TEXT: Final = "text/plain; charset=utf-8"
@@ -147,6 +152,7 @@ class Api:
         self._store = store
         self._counter = counter
         self._queue = queue
+        self._waiters = threading.BoundedSemaphore(WAITERS)
         self._clock = clock
         self._sleep = sleep
         self._routes: dict[str, dict[str, Callable[[ApiRequest, Audience], ApiResponse]]] = {
@@ -204,6 +210,8 @@ class Api:
         return _json({"status": "ok", "version": __version__}, {"Cache-Control": "no-store"})
 
     def _get_checks(self, request: ApiRequest, audience: Audience) -> ApiResponse:
+        from parley.render.catalogue import catalogue  # and with it all rules: what is stored is answered without
+
         body = json.dumps({"checks": catalogue()}, ensure_ascii=False).encode()
         return _conditional(request, body, _JSON, _HOURLY)
 
@@ -244,7 +252,8 @@ class Api:
 
     def _queue_refresh(self, key: Key, good: Stored) -> None:
         """Have a report that is no longer fresh renewed, once a day; the badge shows the old verdict meanwhile."""
-        if self._queue is None or good.is_fresh(self._clock()):
+        now = self._clock()
+        if self._queue is None or good.is_fresh(now) or now - good.made_at < PER_BADGE.window:
             return
         try:
             PER_BADGE.take(self._counter, f"{key.origin}{key.path}#{key.rule_set}")
@@ -274,7 +283,7 @@ class Api:
     def _post_audit(self, request: ApiRequest, audience: Audience) -> ApiResponse:
         _refuse_ourselves(request)
         # A form on another site can post text/plain without asking, but not this.
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+        if essence(request.headers.get("content-type")) != _JSON:
             raise _ProblemError(415, "Unsupported media type", f"Send the body as {_JSON}.")
         if len(request.body) > LARGEST_BODY:
             raise _ProblemError(413, "Content too large", f"The body may have {LARGEST_BODY} bytes.")
@@ -319,14 +328,17 @@ class Api:
                     return self._report(request, stored, retry_after=retry_after)
                 case Run(owner=owner):
                     return self._run(request, audience, asked, key, owner)
-                case Busy() if self._clock() >= ends:
-                    later = {"Retry-After": "5", "Cache-Control": "no-store"}
-                    return _json(
-                        {"status": "running", "detail": "The audit is under way; ask again."}, later, status=202
-                    )
                 case Busy():
-                    refresh = False  # what the other brings is newer than this request
-                    self._sleep(pause)
+                    # What the other brings is newer than this request.
+                    refresh = False
+                    if self._clock() >= ends or not self._waiters.acquire(blocking=False):
+                        later = {"Retry-After": "5", "Cache-Control": "no-store"}
+                        body = {"status": "running", "detail": "The audit is under way; ask again."}
+                        return _json(body, later, status=202)
+                    try:
+                        self._sleep(pause)
+                    finally:
+                        self._waiters.release()
                     pause = min(pause * 1.3, _LONGEST_PAUSE)
 
     def _run(self, request: ApiRequest, audience: Audience, asked: str, key: Key, owner: str) -> ApiResponse:
@@ -438,7 +450,7 @@ def _format(request: ApiRequest) -> str:
     """The format asked for by name, else by Accept: JSON unless plain text is wanted and JSON is not."""
     wanted = request.query.get("format")
     if wanted is None:
-        accepted = [part.partition(";")[0].strip().lower() for part in request.headers.get("accept", "").split(",")]
+        accepted = [essence(part) for part in request.headers.get("accept", "").split(",")]
         return "text" if "text/plain" in accepted and _JSON not in accepted else "json"
     if wanted not in FORMATS:
         raise _ProblemError(400, "Unknown format", f"The formats are {' and '.join(FORMATS)}.")

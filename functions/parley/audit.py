@@ -3,13 +3,15 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from parley.documents.mcp_gate import gate_among
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
-from parley.probes import server_card
+from parley.probes import mcp, oauth, server_card
 from parley.report import (
     Attempt,
     AuditorReport,
@@ -23,6 +25,9 @@ from parley.report import Protocol as AuditedProtocol
 from parley.rules import AUDITORS
 from parley.rules.rule import RuleSet
 from parley.target import Target, TargetError, shown
+from parley.wire import strict_json
+from parley.wire.text import clean
+from parley.wire.url import LONGEST
 
 ORIGIN: Final = "https://parley.example"
 """What requests name as their origin, unless the operator has another."""
@@ -74,7 +79,12 @@ def gather(
             if failure is not None and failure.code is FailureCode.REFUSED:
                 refusal = f"{target.url.origin} {failure.reason}"
             else:
-                exchanges.extend(server_card.gather(target, door, origin))
+                with ThreadPoolExecutor(1, thread_name_prefix="cards") as pool:
+                    cards = pool.submit(lambda: list(server_card.gather(target, door, origin)))
+                    said = mcp.gather(target, door, cards.result)
+                    exchanges.extend([*cards.result(), *said])
+                if (gate := gate_among(exchanges, target)) is not None:
+                    exchanges.extend(oauth.gather(gate, door, origin))
     return Evidence(
         asked=shown(asked) if target is None else str(target),
         target=target,
@@ -88,6 +98,13 @@ def gather(
 
 def judge(evidence: Evidence) -> Report:
     """Let every auditor judge the evidence. Pure: the same evidence gives the same report."""
+    try:
+        return _judge(evidence)
+    finally:
+        strict_json.forget()
+
+
+def _judge(evidence: Evidence) -> Report:
     protocols = {
         protocol: ProtocolReport(state=State.NOT_DETECTED, status=Status.INFORMATION, because=(NOT_AUDITED,))
         for protocol in AuditedProtocol
@@ -106,7 +123,7 @@ def judge(evidence: Evidence) -> Report:
     conclusive = any(one.conclusive for one in audited)
     undetected = Status.FAIL if conclusive else Status.INFORMATION
     return Report(
-        url=evidence.asked,
+        url=clean(evidence.asked, LONGEST),
         origin=evidence.target.origin if evidence.target else None,
         audited_at=evidence.started_at,
         duration_ms=evidence.duration_ms,
@@ -115,9 +132,9 @@ def judge(evidence: Evidence) -> Report:
         auditors=tuple(_within(ROWS, auditors)),
         attempts=tuple(
             Attempt(
-                purpose=exchange.purpose,
+                purpose=clean(exchange.purpose),
                 method=exchange.method,
-                url=exchange.url,
+                url=clean(exchange.url, LONGEST),
                 http_status=exchange.status,
                 outcome=exchange.outcome,
                 duration_ms=exchange.duration_ms,

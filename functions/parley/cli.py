@@ -6,6 +6,7 @@ What a command does not need is not imported: ``--help`` and ``--version`` are a
 import argparse
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,11 +22,17 @@ if TYPE_CHECKING:
 PASSED: Final = 0
 FOUND: Final = 1
 USAGE: Final = 2
+INTERRUPTED: Final = 130
 
 AT_ONCE: Final = 8
 """Audits that run side by side when several URLs are given."""
 
-_PUBLIC_HEADERS: Final = frozenset({"accept", "accept-language", "cache-control", "content-type", "dnt", "user-agent"})
+_PUBLIC_HEADERS: Final = frozenset({"accept-language", "cache-control", "dnt"})
+_OWN_HEADERS: Final = frozenset(
+    {"accept", "accept-encoding", "connection", "content-length", "content-type"}
+    | {"host", "origin", "transfer-encoding", "user-agent"}
+)
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 
 _EPILOG: Final = """\
 exit codes: 0 passed; 1 findings at or above --fail-on; 2 wrong usage, a URL that may not be audited, or
@@ -37,8 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.ERROR, format="parley: %(message)s")
+    logging.basicConfig(level=logging.WARNING, format="parley: %(message)s")
     try:
+        if sys.stdout is None:
+            raise UsageError("there is no standard output to write to")
         return int(options.run(options))
     except UsageError as error:
         print(f"parley: {error}", file=sys.stderr)
@@ -47,9 +56,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the output has seen enough; Python must not complain about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return USAGE
+    except OSError as error:
+        print(f"parley: cannot write the output: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries again at exit
+        return USAGE
     except KeyboardInterrupt:
-        print("parley: interrupted", file=sys.stderr)
-        return 130
+        print("parley: interrupted", file=sys.stderr, flush=True)
+        os._exit(INTERRUPTED)  # audits under way are not waited for
 
 
 class UsageError(Exception):
@@ -107,15 +120,19 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--ca-file", type=Path, metavar="F", help="trust these certificates too (PEM)")
     audit.add_argument("--proxy", metavar="U", help="go through this HTTP proxy")
 
-    serve = commands.add_parser("serve", help="serve the page and the API on this machine")
+    serve = commands.add_parser(
+        "serve",
+        help="serve the page and the API on this machine",
+        description="Serve the page and the API. Loopback and private targets are audited for this user only.",
+    )
     serve.set_defaults(run=_serve)
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    serve.add_argument("--port", type=int, default=8484, help="port to listen on, 0 for a free one (default: 8484)")
+    serve.add_argument("--port", type=_port, default=8484, help="port to listen on, 0 for a free one (default: 8484)")
     serve.add_argument(
         "--store", type=Path, metavar="FILE", help="where reports are kept (default: in the user's cache)"
     )
 
-    checks = commands.add_parser("checks", help="list all CheckCodes")
+    checks = commands.add_parser("checks", help="list all CheckCodes", description="List all CheckCodes.")
     checks.set_defaults(run=_checks)
     checks.add_argument("--format", choices=("text", "json", "markdown"), default="text")
     return parser
@@ -135,15 +152,23 @@ def _audit(options: argparse.Namespace) -> int:
         if many and options.record is not None:
             raise UsageError("--record takes one URL")
         gathered = _gather(urls, options)
+    gathered = _started(gathered)
     worst = PASSED
     with _out(options.output) as out:
         for evidence in gathered:
             if options.record is not None:
-                _write(options.record, _encode(evidence))
+                _write_private(options.record, _encode(evidence))
             report, shown = _judge(evidence)
             _show(shown, options.format, out, many=many)
             worst = max(worst, _exit_code(report, options.fail_on))
     return worst
+
+
+def _started(gathered: Iterator["Evidence"]) -> Iterator["Evidence"]:
+    """The same, once the first is there: until then, what was there before is not written over."""
+    from itertools import chain
+
+    return chain([next(gathered)], gathered)
 
 
 def _gather(urls: list[str], options: argparse.Namespace) -> Iterator["Evidence"]:
@@ -154,6 +179,8 @@ def _gather(urls: list[str], options: argparse.Namespace) -> Iterator["Evidence"
     from parley.fetch.policy import LOCAL, Limits
     from parley.target import Target
 
+    if len({name.lower() for name, _ in options.header}) < len(options.header):
+        raise UsageError("--header was given twice for one name")
     limits = Limits() if options.timeout is None else Limits.for_timeout(options.timeout)
     headers = dict(options.header)
 
@@ -163,6 +190,8 @@ def _gather(urls: list[str], options: argparse.Namespace) -> Iterator["Evidence"
             return Fetcher(target.url, LOCAL, limits=limits, own_headers=headers, ca_file=ca_file, proxy=options.proxy)
         except ValueError as error:
             raise UsageError(str(error)) from error
+
+    open_door(Target.parse("http://localhost")).close()  # so that a wrong option is told before anything is written
 
     def one(url: str) -> "Evidence":
         return gather(url, open_door, own_headers=headers)
@@ -186,18 +215,39 @@ def _with_progress(results: Iterator["Evidence"], total: int) -> Iterator["Evide
 
 def _judge(evidence: "Evidence") -> tuple["Report", "ReportJson"]:
     from parley.audit import judge
-    from parley.render.report_json import masked, report_json
+    from parley.render.report_json import report_json
 
-    report = judge(evidence)
-    return report, masked(report_json(report), _secrets(evidence.own_headers))
+    report = judge(evidence.masked(_secrets(evidence.own_headers)))
+    return report, report_json(report)
 
 
 def _secrets(headers: Mapping[str, str]) -> Iterator[str]:
-    """The values that no output but a recording shows: whole, and without their scheme (``Bearer``)."""
+    """The values that no output but a recording shows: whole and in their parts, and as they may come back."""
+    from urllib.parse import quote
+
     for name, value in headers.items():
-        if name.lower() not in _PUBLIC_HEADERS:
-            yield value
-            yield value.partition(" ")[2].strip()
+        if name.lower() in _PUBLIC_HEADERS:
+            continue
+        parts = {value, value.partition(" ")[2].strip()}  # without the scheme: Bearer
+        parts |= {part.strip() for part in re.split(r"[;,]", value)}
+        parts |= {part.partition("=")[2].strip(' "') for part in parts if "=" in part.rstrip("=")}
+        parts |= {piece for part in parts for piece in _decoded_basic(value, part)}
+        for part in parts:
+            yield part
+            yield quote(part, safe="")
+
+
+def _decoded_basic(value: str, part: str) -> tuple[str, ...]:
+    """A user's name and password, whole and the password alone (RFC 7617)."""
+    if not value.lower().startswith("basic "):
+        return ()
+    import base64
+
+    try:
+        pair = base64.b64decode(part, validate=True).decode("utf-8")
+    except ValueError:
+        return ()
+    return pair, pair.partition(":")[2]
 
 
 def _show(report: "ReportJson", wanted: str, out: TextIO, *, many: bool) -> None:
@@ -272,8 +322,10 @@ def _encode(evidence: "Evidence") -> str:
     return json.dumps(evidence.to_json(), indent=1) + "\n"
 
 
-def _write(path: Path, text: str) -> None:
+def _write_private(path: Path, text: str) -> None:
+    """Write for this user's eyes only: a recording may hold what ``--header`` sent."""
     try:
+        path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
@@ -308,7 +360,14 @@ def _seconds(text: str) -> float:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     name, value = name.strip(), value.strip()
-    token = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-    if not colon or not token or not value.isprintable() or not value.isascii():
+    if not colon or not _TOKEN.fullmatch(name) or not value.isprintable() or not value.isascii():
         raise argparse.ArgumentTypeError("a header is 'Name: value' in printable ASCII")
+    if name.lower() in _OWN_HEADERS:
+        raise argparse.ArgumentTypeError(f"{name} is set by Parley itself")
     return name, value
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port (0 to 65535)")
+    return int(text)

@@ -1,14 +1,23 @@
 """What an audit saw: plain values, to and from JSON, so that a recording can be judged again without a network."""
 
 import base64
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Self
 
 from parley.target import Target
+from parley.wire.url import Url, UrlError
 
 RECORDING_VERSION: Final = "1"
+
+MASK: Final = "•"
+"""What stands for each character of a secret that a target echoed."""
+
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
+_SHORTEST_SECRET: Final = 4
+_LONGEST_MS: Final = 86_400_000
 
 OWN_HEADERS_NOTICE: Final = "This recording holds in clear what --header sent, and whatever the target answered to it."
 
@@ -57,7 +66,8 @@ class Request:
 
     ``purpose`` is shown among the report's attempts. ``url`` is fetched in its normal form; one that is none, or that
     may not be visited, makes a failed Exchange. ``enough``, given what has come of the body, may end the reading: an
-    event stream need not ever end by itself.
+    event stream need not ever end by itself. ``fresh`` asks over a new connection. ``seconds`` is the patience with
+    this request where it is less than that with any, and ``skips_stream`` leaves an event stream unread.
     """
 
     purpose: str
@@ -66,6 +76,9 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     enough: Callable[[bytes], bool] | None = None
+    fresh: bool = False
+    seconds: float | None = None
+    skips_stream: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +87,9 @@ class Exchange:
 
     ``url`` is what was asked for and ``final_url`` what answered after ``redirects``. ``status`` and ``headers``
     (names in lower case, in the order sent) are those of the last answer and may be there although ``failure`` says
-    that its body could not be had; ``body`` is decoded content, and empty after a failure. ``duration_ms`` counts all
-    hops. Header values and body are a stranger's bytes, unchanged.
+    that its body could not be had; ``body`` is decoded content, and empty after a failure, but for a time-out of a
+    request that had an ``enough``: there it is what had come. ``duration_ms`` counts all hops. Header values and body
+    are a stranger's bytes, unchanged.
     """
 
     purpose: str
@@ -141,6 +155,10 @@ class Exchange:
                 "redirects": list() as redirects,
                 "durationMs": int() as duration_ms,
             }:
+                if status is not None and not (100 <= status <= 999 and _is_url(final_url)):
+                    raise RecordingError("an exchange was answered by no URL, or with no status")
+                if not method.isascii() or not method.isalpha() or not 0 <= duration_ms <= _LONGEST_MS:
+                    raise RecordingError("an exchange has no method, or a duration out of range")
                 return cls(
                     purpose=purpose,
                     method=method,
@@ -174,6 +192,37 @@ class Evidence:
     exchanges: tuple[Exchange, ...] = ()
     own_headers: Mapping[str, str] = field(default_factory=dict)
 
+    def masked(self, secrets: Iterable[str]) -> Self:
+        """The evidence without these texts, wherever a target may have echoed them; every length stays as it was.
+
+        To be judged by instead of the evidence itself: what a report quotes is cut, and half a secret is one still.
+        """
+        worth = sorted({secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}, key=len, reverse=True)
+
+        def mask(text: str) -> str:
+            for secret in worth:
+                text = text.replace(secret, MASK * len(secret))
+            return text
+
+        def mask_bytes(body: bytes) -> bytes:
+            for secret in worth:
+                body = body.replace(secret.encode("utf-8"), (MASK * len(secret)).encode("utf-8"))
+            return body
+
+        return replace(
+            self,
+            exchanges=tuple(
+                replace(
+                    exchange,
+                    url=mask(exchange.url),
+                    headers=tuple((name, mask(value)) for name, value in exchange.headers),
+                    body=mask_bytes(exchange.body),
+                    failure=exchange.failure and replace(exchange.failure, reason=mask(exchange.failure.reason)),
+                )
+                for exchange in self.exchanges
+            ),
+        )
+
     def to_json(self) -> dict[str, object]:
         """The recording: what ``--record`` writes and ``--replay`` reads."""
         return {
@@ -194,6 +243,10 @@ class Evidence:
         match data:
             case {"recordingVersion": version} if version != RECORDING_VERSION:
                 raise RecordingError(f"it is of version {version!r}; this program reads version {RECORDING_VERSION!r}")
+            case {"startedAt": str(started_at), "durationMs": int(duration)} if not (
+                _TIME.fullmatch(started_at) and 0 <= duration <= _LONGEST_MS
+            ):
+                raise RecordingError("its time is not RFC 3339 in UTC, or its duration is out of range")
             case {
                 "recordingVersion": _,
                 "asked": str() as asked,
@@ -215,13 +268,21 @@ class Evidence:
                     started_at=started_at,
                     duration_ms=duration_ms,
                     exchanges=tuple(Exchange.from_json(_mapping(exchange)) for exchange in exchanges),
-                    own_headers=dict(_pair(list(pair)) for pair in own_headers.items()),
+                    own_headers={name: value for name, value in own_headers.items() if isinstance(value, str)},
                 )
         raise RecordingError("it lacks a member, or has one of another type")
 
 
 class RecordingError(ValueError):
     """A recording that cannot be read; its text says what is wrong with it."""
+
+
+def _is_url(text: str) -> bool:
+    try:
+        Url.parse(text)
+    except UrlError:
+        return False
+    return True
 
 
 def _mapping(data: object) -> Mapping[str, object]:
@@ -233,14 +294,17 @@ def _mapping(data: object) -> Mapping[str, object]:
 def _pair(data: object) -> tuple[str, str]:
     match data:
         case [str() as name, str() as value]:
-            return name, value
+            return name.lower(), value
     raise RecordingError("a header is not a pair of texts")
 
 
 def _body(data: Mapping[str, object]) -> bytes:
     match data:
         case {"text": str() as text}:
-            return text.encode("utf-8")
+            try:
+                return text.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise RecordingError("a body holds half a character") from error
         case {"base64": str() as text}:
             try:
                 return base64.b64decode(text, validate=True)

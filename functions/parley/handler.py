@@ -19,7 +19,7 @@ from parley.api import PER_CALLER, PER_CLIENT, Api, ApiRequest, Audience, Quota
 from parley.fetch.guard import guard_process
 from parley.fetch.policy import ABOUT, DEPLOYED, Limits, user_agent
 from parley.service import audience
-from parley.store.dynamodb import DynamoCounter, DynamoStore
+from parley.store.dynamodb import Client, DynamoCounter, DynamoStore
 from parley.wire.url import Url
 
 if TYPE_CHECKING:
@@ -84,13 +84,18 @@ def _every_route() -> Response[str]:
 
 
 @cache
+def _client() -> Client:
+    return Client()  # one for both, so that what one learns of a table that is down spares the other
+
+
+@cache
 def _counter() -> DynamoCounter:
-    return DynamoCounter(os.environ["PARLEY_TABLE"])
+    return DynamoCounter(os.environ["PARLEY_TABLE"], client=_client())
 
 
 @cache
 def _api() -> Api:
-    return Api(DynamoStore(os.environ["PARLEY_TABLE"]), _counter(), queue=_queue)
+    return Api(DynamoStore(os.environ["PARLEY_TABLE"], client=_client()), _counter(), queue=_queue)
 
 
 def _audience(event: dict[str, Any], context: "LambdaContext") -> Audience:

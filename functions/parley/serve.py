@@ -19,11 +19,11 @@ from parley.api import Api, ApiRequest, ApiResponse, Audience, TooManyAuditsErro
 from parley.fetch.policy import DEPLOYED, LOCAL, Policy
 from parley.report import Report
 from parley.service import audience
-from parley.store import ReportStore
+from parley.store import Key, ReportStore, StoreError
 from parley.store.memory_counter import MemoryCounter
 from parley.store.sqlite import SqliteStore
 
-THREADS: Final = 64
+THREADS: Final = 128
 """Requests that are answered at once; those that wait for another's audit hold one each."""
 
 AUDITS: Final = 24
@@ -159,13 +159,18 @@ def serve(host: str, port: int, store: Path | None) -> int:
     app = Server(reports, web)
     try:
         server: Any = create_server(app, host=host, port=port, **_WAITRESS)
-    except OSError as error:
-        why = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # waitress says so of a host that has no address
+        why = getattr(error, "strerror", None) or error
         print(f"parley: cannot listen on {host}:{port}: {why}. Try --port 0 for a free one.", file=sys.stderr)
         return 2
     app.port = server.effective_port if hasattr(server, "effective_port") else server.effective_listen[0][1]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    print(f"Parley is at http://{host}:{app.port} (Ctrl-C stops it)", flush=True)
+    try:
+        reports.read(Key(origin="", path="", rule_set=""))
+    except StoreError as error:
+        print(f"parley: {error}. Audits are answered, but not kept.", file=sys.stderr, flush=True)
+    shown = f"[{host}]" if ":" in host else host
+    print(f"Parley is at http://{shown}:{app.port} (Ctrl-C stops it)", flush=True)
     try:
         server.run()
     finally:

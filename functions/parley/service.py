@@ -4,7 +4,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from parley import audit as auditing
 from parley.api import PER_ADDRESS, Audience, Quota
 from parley.evidence import Exchange, Failure, Request
 from parley.fetch.policy import Limits, Policy
@@ -22,27 +21,29 @@ def audience(
     *,
     counter: Counter | None = None,
     quotas: tuple[tuple[Quota, str], ...] = (),
-    origin: str = auditing.ORIGIN,
+    origin: str | None = None,
     limits: Callable[[], Limits] = Limits,
 ) -> Audience:
     """Somebody who may have audited what ``policy`` allows.
 
-    Reports are kept apart by ``name``. With a ``counter``, audits are counted by the addresses that they visit.
-    ``limits`` is asked when an audit starts.
+    Reports are kept apart by ``name``, and ``origin`` is what requests name as theirs. With a ``counter``, audits are
+    counted by the addresses that they visit. ``limits`` is asked when an audit starts.
     """
 
-    def audit(asked: str) -> Report:
-        from parley.fetch.client import Fetcher  # requests is loaded by the first audit, not by the start
+    def visit(asked: str) -> Report:
+        # With them come requests and all rules: at the first audit, not at the start.
+        from parley.audit import ORIGIN, audit
+        from parley.fetch.client import Fetcher
 
         def open_door(target: Target) -> "_CountedDoor | Fetcher":
             fetcher = Fetcher(target.url, policy, limits=limits())
             return fetcher if counter is None else _CountedDoor(fetcher, counter)
 
-        return auditing.audit(asked, open_door, origin=origin)
+        return audit(asked, open_door, origin=origin or ORIGIN)
 
     return Audience(
         policy=name,
-        audit=audit,
+        audit=visit,
         refuses=lambda target: policy.refuse_url(target.url) is not None,
         quotas=quotas,
     )

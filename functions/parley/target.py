@@ -2,10 +2,16 @@
 
 import re
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from parley.wire.text import clean
-from parley.wire.url import Url, UrlError, shown_scheme
+from parley.wire.url import CREDENTIALS, Url, UrlError, shown_scheme
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_OTHER_SCHEMES: Final = frozenset(
+    {"about", "blob", "data", "file", "ftp", "ftps", "git", "gopher", "http", "https", "javascript", "ldap"}
+    | {"mailto", "sftp", "sms", "ssh", "tel", "urn", "view-source", "ws", "wss"}
+)
 
 
 class TargetError(ValueError):
@@ -31,6 +37,8 @@ class Target:
         text = text.strip()
         if not text:
             raise TargetError("no URL was given")
+        if _is_user_and_host(text):
+            raise TargetError(f"the URL {CREDENTIALS}")
         absolute = text if _has_scheme(text) else f"https://{text.removeprefix('//')}"
         try:
             url = Url.parse(absolute)
@@ -60,6 +68,16 @@ def shown(text: str) -> str:
     if "@" in path or "\\" in head:  # somebody's password may hold a slash
         slash, path = ("/", "…") if slash else ("", "")
     return clean(scheme + separator + authority + slash + path) + ("?…" if mark == "?" else "")
+
+
+def _is_user_and_host(text: str) -> bool:
+    """``ann:secret@host``: neither a scheme nor a host and its port; what stands there must not be repeated."""
+    head = _SCHEME.match(text)
+    if "@" not in text or "://" in text or (head and head[1].lower() in _OTHER_SCHEMES):
+        return False
+    authority = re.split(r"[/?#]", text.removeprefix("//"), maxsplit=1)[0]
+    # A path may hold an @, but then the host is one that can be told from a user name.
+    return "@" in authority or (":" in authority and "." not in authority.partition(":")[0] and "[" not in authority)
 
 
 def _has_scheme(text: str) -> bool:

@@ -87,19 +87,91 @@ def test_every_request_says_who_asks_and_for_plain_content() -> None:
     assert server.asked[1].headers["accept"] == "*/*"
 
 
-@pytest.mark.parametrize("body", [b'{"jsonrpc": "2.0"}', b"", None])
-def test_a_post_is_sent_whole_and_with_its_length(body: bytes | None) -> None:
+PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+SESSION = {"Mcp-Session-Id": "3f9a"}
+
+
+def harmless(url: str, method: str, **more: Any) -> Request:
+    """A request by a method, as far as that may be sent."""
+    if method == "POST":
+        return get(url, method=method, body=PING, **more)
+    return get(url, method=method, headers=SESSION if method == "DELETE" else {}, **more)
+
+
+@pytest.mark.parametrize("body", [PING, b"[%b]" % PING, PING.replace(b"ping", b"tools/list")])
+def test_a_post_is_sent_whole_and_with_its_length(body: bytes) -> None:
     with audited(lambda asked: answer()) as (server, fetch):
         assert fetch(get(server.url(), method="POST", body=body)).answered == 200
     assert server.asked[0].method == "POST"
-    assert server.asked[0].body == (body or b"")
-    assert server.asked[0].headers["content-length"] == str(len(body or b""))
+    assert server.asked[0].body == body
+    assert server.asked[0].headers["content-length"] == str(len(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        b"",
+        b"{}",
+        b"[]",
+        b"7",
+        b"{",
+        b"\xff",
+        b'{"method": null}',
+        b'{"method": ["ping"]}',
+        *(
+            PING.replace(b"ping", name)
+            for name in (b"tools/call", b"prompts/get", b"resources/read", b"message/send", b"SendMessage", b"PING")
+        ),
+        b"[%b, %b]" % (PING, PING.replace(b"ping", b"tools/call")),
+        b'{"method": "ping", "method": "tools/call"}',
+    ],
+)
+def test_a_post_calls_what_is_on_the_list(body: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
+    with audited(lambda asked: answer()) as (server, fetch):
+        code, _ = failure(fetch(get(server.url(), method="POST", body=body)))
+    assert code is FailureCode.INTERNAL
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    "request_", [{"method": "DELETE"}, {"method": "GET", "body": PING}, {"method": "OPTIONS", "body": b"x"}]
+)
+def test_other_methods_have_no_body_and_end_nothing_but_sessions(
+    request_: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with audited(lambda asked: answer()) as (server, fetch):
+        assert failure(fetch(get(server.url(), **request_)))[0] is FailureCode.INTERNAL
+    assert server.asked == []
+
+
+def test_a_fresh_request_takes_a_new_connection() -> None:
+    with audited(lambda asked: answer()) as (server, fetch):
+        for fresh in (False, False, True, False):
+            assert fetch(get(server.url(), fresh=fresh)).answered == 200
+    assert [(asked.connection, asked.turn) for asked in server.asked] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+
+
+def test_a_request_may_have_less_patience_than_others() -> None:
+    released = threading.Event()
+    with audited(lambda asked: released.wait(10) and None) as (server, fetch):
+        assert failure(fetch(get(server.url(), seconds=0.2))) == (FailureCode.TIMEOUT, "timed out after 0.2 s")
+        assert failure(fetch(get(server.url(), seconds=0.2)))[1] == "timed out after 0.2 s"  # and is asked again
+        released.set()
+
+
+def test_a_stream_may_be_left_unread() -> None:
+    with audited(lambda asked: answer(b"data: x", "Content-Type: Text/Event-Stream; charset=utf-8")) as (server, fetch):
+        exchange = fetch(get(server.url(), skips_stream=True))
+    assert (exchange.answered, exchange.body) == (200, b"")
+    with audited(lambda asked: answer(b"{}", "Content-Type: application/json")) as (server, fetch):
+        assert fetch(get(server.url(), skips_stream=True)).body == b"{}"
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "DELETE"])
 def test_other_methods_that_may_be_sent(method: str) -> None:
     with audited(lambda asked: answer(b"", status="204 No Content")) as (server, fetch):
-        assert fetch(get(server.url(), method=method)).answered == 204
+        assert fetch(harmless(server.url(), method)).answered == 204
     assert server.asked[0].method == method
 
 
@@ -233,7 +305,7 @@ def test_only_a_get_is_redirected(method: str) -> None:
         site(lambda asked: redirect("/a", "307 Temporary")) as server,
         Fetcher(Url.parse(server.url()), LOCAL) as fetch,
     ):
-        exchange = fetch(get(server.url(), method=method))
+        exchange = fetch(harmless(server.url(), method))
     assert exchange.answered == 307
     assert len(server.asked) == 1
 
@@ -514,7 +586,7 @@ def test_a_connection_is_used_again() -> None:
     with audited(reply) as (server, fetch):
         for path in ("/", "/chunked", "/none", "/missing", "/old", "/"):
             assert fetch(get(server.url(path))).failure is None
-        fetch(get(server.url(), method="POST", body=b"{}"))
+        fetch(harmless(server.url(), "POST"))
     assert server.connections == 1
     assert [asked.turn for asked in server.asked] == [1, 2, 3, 4, 5, 6, 7]
 
@@ -594,7 +666,7 @@ def test_a_kept_connection_that_was_closed_is_replaced(method: str) -> None:
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 def test_what_may_change_something_is_not_repeated(method: str) -> None:
     with audited(lambda asked: None if asked.turn == 2 else OK) as (server, fetch):
-        outcomes = [fetch(get(server.url(), method=method)) for _ in range(4)]
+        outcomes = [fetch(harmless(server.url(), method)) for _ in range(4)]
     assert [exchange.outcome for exchange in outcomes] == ["ok", "connect", "ok", "ok"]
     assert failure(outcomes[1])[1] == "closed the connection without an answer"
     # From then on nothing is sent on a kept connection of this server.
@@ -719,11 +791,24 @@ def test_enough_ends_a_stream_that_never_does(framing: str) -> None:
         released.wait(10)
 
     with audited(reply) as (server, fetch):
-        exchange = fetch(get(server.url(), method="POST", body=b"{}", enough=lambda body: b"\n\n" in body))
+        exchange = fetch(harmless(server.url(), "POST", enough=lambda body: b"\n\n" in body))
         released.set()
     assert exchange.answered == 200
     assert exchange.body == event
     assert exchange.duration_ms < 2000
+
+
+def test_what_came_of_a_stream_before_its_time_ran_out_is_kept() -> None:
+    released = threading.Event()
+
+    def reply(asked: Asked) -> None:
+        asked.socket.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {}\n")
+        released.wait(10)
+
+    with audited(reply) as (server, fetch):
+        exchange = fetch(harmless(server.url(), "POST", enough=lambda body: False, seconds=0.3))
+        released.set()
+    assert (exchange.outcome, exchange.status, exchange.body) == ("timeout", 200, b"data: {}\n")
 
 
 def test_enough_is_asked_before_every_wait_and_seldom_else() -> None:
@@ -815,7 +900,7 @@ def test_an_early_answer_to_a_long_post_is_read() -> None:
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         with Fetcher(Url.parse(url), LOCAL) as fetch:
-            exchange = fetch(get(url, method="POST", body=b" " * 5_000_000))
+            exchange = fetch(get(url, method="POST", body=PING + b" " * 5_000_000))
         thread.join(5)
     assert exchange.answered == 413
 

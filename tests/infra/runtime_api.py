@@ -182,6 +182,9 @@ class Function:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
+    def handle_error(self, *_: object) -> None:
+        """A function that was stopped is no news."""
+
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.events: queue.Queue[tuple[bytes, float]] = queue.Queue()

@@ -1,8 +1,12 @@
 """Where Server Cards are looked for, in which order, and when the looking stops."""
 
+import dataclasses
+
 import pytest
 
+from parley.documents.server_card import Purpose
 from parley.evidence import FailureCode
+from parley.report import Protocol, State
 from sites import CARD_TYPE, HOST, Answer, Site, card, catalog, entry, fails, html, numbers, served
 
 AUDITOR = "37A-McpServerCardAuditor"
@@ -72,22 +76,64 @@ def test_catalog_redirected_is_the_base_of_its_links() -> None:
 def test_what_is_sent() -> None:
     site = Site({CATALOG: catalog(entry(url="/c"))})
     site.gather()
-    assert {request.method for request in site.requests} == {"GET"}
-    assert all(request.headers["Origin"] == "https://parley.example" for request in site.requests)
-    assert site.requests[1].headers["Accept"] == CARD_TYPE
-    assert all(CARD_TYPE in request.headers["Accept"] for request in site.requests[2:])
+    requests = [request for request in site.requests if request.purpose in set(Purpose)]
+    assert {request.method for request in requests} == {"GET"}
+    assert all(request.headers["Origin"] == "https://parley.example" for request in requests)
+    assert requests[1].headers["Accept"] == CARD_TYPE
+    assert all(CARD_TYPE in request.headers["Accept"] for request in requests[2:])
 
 
-@pytest.mark.parametrize(
-    "url", ["ftp://x.example/c", "http://user:pw@x.example/c", "https://[::1", "", "https://a b", 7, ["x"]]
-)
+@pytest.mark.parametrize("url", ["ftp://x.example/c", "http://user:pw@x.example/c", "https://[::1", "https://a b"])
 def test_a_link_that_is_no_url_is_an_attempt(url: object) -> None:
     site = Site({CATALOG: catalog(entry(url=url))})
     report = site.audit()
-    if url != "":  # the catalog itself, by RFC 3986
-        assert report.attempts[1].purpose == "Server Card from an AI Catalog entry"
-    assert site.asked[-2:] == [FIRST, SECOND] or url == ""
-    assert numbers(report, AUDITOR)[:2] == [100, 400] or url == ""
+    assert report.attempts[1].purpose == "Server Card from an AI Catalog entry"
+    assert site.asked[2:4] == [FIRST, SECOND]
+    assert numbers(report, AUDITOR) == [100, 400]
+    assert report.protocols[Protocol.SERVER_CARD].state is State.INDICATED
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({"url": 7}, f"{CATALOG}#/entries/0/url: is a number, not a URL"),
+        ({"url": ["x"], "data": {}}, f"{CATALOG}#/entries/0/url: is an array, not a URL"),
+        ({"url": "#top"}, f"{CATALOG}: is the catalog itself"),
+        ({"url": "ai-catalog.json"}, f"{CATALOG}: is the catalog itself"),
+    ],
+)
+def test_a_link_with_nothing_to_ask_for_is_told(members: dict[str, object], reason: str) -> None:
+    site = Site({CATALOG: catalog(entry(**members))})
+    report = site.audit()
+    assert site.asked[:3] == [CATALOG, FIRST, SECOND]
+    assert numbers(report, AUDITOR) == [100, 400]
+    assert reason in report.auditors[0].checks[1].message
+    assert report.protocols[Protocol.SERVER_CARD].state is State.INDICATED
+
+
+@pytest.mark.parametrize("url", ["", " "])
+def test_an_empty_link_is_none(url: str) -> None:
+    site = Site({CATALOG: catalog(entry(url=url, data=card()))})
+    assert numbers(site.audit(), AUDITOR) == [100, 200]
+
+
+def test_two_links_that_end_at_one_card_are_one_card_by_http_if_either_is() -> None:
+    moved = dataclasses.replace(served(card()), final_url=f"{HOST}/c")
+    for urls in (("/c", "http://weather.example/c"), ("http://weather.example/c", "/c")):
+        site = Site(
+            {
+                CATALOG: catalog(*(entry(url=url) for url in urls)),
+                "/c": served(card()),
+                "http://weather.example/c": moved,
+            }
+        )
+        assert numbers(site.audit(), AUDITOR) == [100, 413]
+
+
+def test_one_catalog_under_two_urls_is_one_catalog() -> None:
+    there = catalog(entry(data={}))
+    site = Site({CATALOG: there, "/ai-catalog.json": dataclasses.replace(there, final_url=CATALOG)})
+    assert numbers(site.audit(f"{HOST}/ai-catalog.json"), AUDITOR) == [100, 402, 404, 406, 408]
 
 
 def test_at_most_twenty_links_are_followed_and_the_rest_is_untested() -> None:
@@ -113,11 +159,14 @@ def test_ten_thousand_inline_cards_are_bounded() -> None:
 
 # A document's own URL is one more candidate: (URL asked about, answers, URLs fetched, codes).
 OWN: list[tuple[str, dict[str, Answer], list[str], list[int]]] = [
-    ("/weather/server-card", {"/weather/server-card": served(card())}, ["/weather/server-card", CATALOG], [100, 200]),
-    ("/a/server-card.json", {"/a/server-card.json": served({}), FIRST: served(card())}, ["/a/server-card.json", CATALOG], [100, 402, 404, 406, 408]),
+    ("/weather/server-card", {"/weather/server-card": served(card())}, ["/weather/server-card", CATALOG, FIRST, SECOND], [100, 200]),
+    ("/weather/server-card", {"/weather/server-card": served(card()), SECOND: served({})}, ["/weather/server-card", CATALOG, FIRST, SECOND], [100, 200, 402, 404, 406, 408]),
+    ("/weather/server-card", {"/weather/server-card": served(card()), FIRST: html()}, ["/weather/server-card", CATALOG, FIRST], [100, 200]),
+    ("/a/server-card.json", {"/a/server-card.json": served({}), FIRST: served(card())}, ["/a/server-card.json", CATALOG, FIRST], [100, 200, 402, 404, 406, 408]),
     ("/a/server-card.json", {FIRST: served(card())}, ["/a/server-card.json", CATALOG, FIRST], [100, 200]),
     ("/a/server-card", {"/a/server-card": html(), FIRST: served(card())}, ["/a/server-card", CATALOG, FIRST], [100, 200, 401]),
-    ("/mcp/server-card", {SECOND: served(card())}, [SECOND, CATALOG], [100, 200]),
+    ("/mcp/server-card", {SECOND: served(card())}, [SECOND, CATALOG, FIRST], [100, 200]),
+    ("/mcp/server-card", {SECOND: served(card()), FIRST: served({})}, [SECOND, CATALOG, FIRST], [100, 200, 402, 404, 406, 408]),
     ("/mcp/server-card", {}, [SECOND, CATALOG, FIRST], [100, 400]),
     ("/.well-known/mcp/server-card.json", {FIRST: html()}, [FIRST, CATALOG], [100, 401]),
     ("/x/ai-catalog.json", {"/x/ai-catalog.json": catalog(entry(url="c")), "/x/c": served(card())}, [CATALOG, "/x/ai-catalog.json", "/x/c"], [100, 200]),

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from parley.render.catalogue import catalogue, checks_markdown, checks_text, rule_set
+from parley.render.catalogue import catalogue, checks_markdown, checks_text
 from parley.rules import AUDITORS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +23,7 @@ def test_every_row_says_all_there_is_to_say() -> None:
             assert text, row["code"]
         assert row["when"].endswith(".")
         assert row["why"].endswith(".")
-        assert row["recommendation"] or row["status"] == "SUCCESS"
+        assert row["recommendation"] or row["status"] in ("SUCCESS", "INFORMATION")
         assert row["specification"].startswith("https://")
         assert row["code"] in checks_text()
 
@@ -35,17 +35,6 @@ def test_server_card_codes_are_exactly_the_fixed_ones() -> None:
         int(row["code"][-3:]) for row in catalogue() if row["blocksConfirmed"] and row["code"].startswith("37A-")
     }
     assert blocking == set(range(400, 412))
-
-
-def test_rule_set_follows_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = rule_set()
-    rule_set.cache_clear()
-    monkeypatch.setattr(AUDITORS[0], "title", "Something else")
-    assert rule_set() == before  # a title is no rule
-    rule_set.cache_clear()
-    monkeypatch.setattr(AUDITORS[0], "prefix", "99Z")
-    assert rule_set() != before
-    rule_set.cache_clear()
 
 
 @pytest.mark.parametrize("rules", AUDITORS)

@@ -258,7 +258,7 @@ def test_an_item_expires_only_once_nobody_reads_it(engine: Engine, store: Dynamo
         return int(text)
 
     owner = run(store.begin(KEY))
-    assert expires() - clock.now > LEASE + FAILURE_KEPT + 60
+    assert expires() - clock.now >= LEASE + FAILURE_KEPT + 3600  # a failure at the lease's end adds nothing to it
     store.finish(KEY, owner, b"failed", failed=True)
     assert expires() - clock.now > FAILURE_KEPT + 60
     clock.advance(COOLDOWN)
@@ -346,6 +346,12 @@ def test_damage_is_absent_and_heals(engine: Engine, store: DynamoStore, clock: C
         audit(store, body=b"healed")
         assert store.read(KEY) == Entry(good=good(b"healed", clock.now), failure=None), kind
         engine.admin.delete_item(TableName=engine.table, Key=engine.keys())
+
+
+def test_a_lease_that_nobody_can_hold_is_none(engine: Engine, store: DynamoStore) -> None:
+    run(store.begin(KEY))
+    engine.damage(lease={"N": "5"})
+    assert isinstance(store.begin(KEY), Run)
 
 
 def test_an_item_of_nothing_but_its_keys_is_absent(engine: Engine, store: DynamoStore) -> None:
@@ -625,6 +631,11 @@ def test_what_the_engine_says_is_told(
         (200, b'{"Item": {"good": {"B": "*"}}}'),
         (200, b'{"Item": {"good": {"B": 5}}}'),
         (200, b'{"Item": {"good": 5}}'),
+        (200, b'{"Item": {"good_made": {"N": "soon"}}}'),
+        (200, b'{"Item": {"good_made": {"N": null}}}'),
+        (200, b'{"Item": {"good_made": {"N": [5]}}}'),
+        (200, b'{"Item": {"good_made": null}}'),
+        (200, b'{"Item": {"good": {"B": null}}}'),
         (200, b'{"Item": {"good": {"Q": "5"}}}'),
         (200, b'{"Item": {"good": {"S": "\xff"}}}'),
         (302, b""),
@@ -750,7 +761,7 @@ def test_a_process_without_settings_is_told(
 
 
 def test_without_boto3_it_says_so(alone: DynamoStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
+    monkeypatch.setitem(sys.modules, "botocore.session", None)
     refused(alone, "cannot be asked (ModuleNotFoundError: ", "): install boto3")
 
 
@@ -767,6 +778,14 @@ def test_after_close_it_says_so(engine: Engine, clock: Clock) -> None:
     alone = DynamoStore("reports")
     alone.close()
     refused(alone, "is closed")
+
+
+def test_a_store_closes_a_client_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(object)
+    monkeypatch.setattr("parley.store.dynamodb.Client", lambda: client)
+    DynamoStore("reports").close()
+    with pytest.raises(StoreError, match="the DynamoDB table reports is closed"):
+        client.call("get_item", "reports")
 
 
 # Counters

@@ -5,8 +5,8 @@ only if those gave no document.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum, auto
 from typing import Final
 
 from parley.documents.bot_wall import bot_wall
@@ -14,7 +14,7 @@ from parley.evidence import Evidence, Exchange, FailureCode
 from parley.wire import strict_json
 from parley.wire.media_type import SERVER_CARD, essence, is_html
 from parley.wire.strict_json import NotJson, Parsed
-from parley.wire.text import clean, quoted
+from parley.wire.text import clean, kind
 from parley.wire.url import Url, UrlError
 
 CATALOG: Final = "/.well-known/ai-catalog.json"
@@ -34,17 +34,24 @@ class Purpose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A catalog entry for a Server Card.
+class Link:
+    """A catalog entry's link to a Server Card.
 
-    ``link`` is where it says the card is, absolute where it could be resolved, and ``link_is_http`` whether the
-    entry itself writes ``http:``. Without a link, ``inline`` is the card, and ``pointer_url`` says where it stands.
+    ``url`` is absolute where it could be resolved; ``is_http`` tells that an entry itself writes ``http:``. Where
+    there is nothing to ask for, ``problem`` says why: ``links to the catalog itself``.
     """
 
-    link: str | None
-    link_is_http: bool
-    inline: object
-    pointer_url: str
+    url: str
+    is_http: bool
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inline:
+    """A Server Card that stands in the catalog itself; ``url`` is its place there, with a JSON Pointer (RFC 6901)."""
+
+    url: str
+    value: object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +72,22 @@ class Document:
         return value if isinstance(value, dict) else None
 
 
+class Cause(Enum):
+    """Why a location gave no card: there is none, no whole answer came, a bot wall stood before it, or we could not."""
+
+    ABSENT = auto()
+    FAILED = auto()
+    WALL = auto()
+    OURS = auto()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """A place where no card was obtained, and why: ``answered 404``.
-
-    ``failed`` tells that no whole answer came, and ``ours`` that this was this auditor's doing; ``wall`` is a bot
-    wall's mark.
-    """
+    """A place where no card was obtained, and why: ``answered 404``. ``linked`` tells that a catalog pointed there."""
 
     url: str
     reason: str
-    failed: bool
-    ours: bool
-    wall: str | None
+    cause: Cause
     linked: bool
 
     @property
@@ -95,7 +105,7 @@ class Discovery:
     unfollowed: int
 
 
-def entries(catalog: Exchange) -> list[Entry]:
+def entries(catalog: Exchange) -> list[Link | Inline]:
     """The entries for Server Cards of a fetched AI Catalog; none if it is no catalog.
 
     Older catalogs write ``mediaType`` for ``type``. Of an entry with both ``url`` and ``data``, the ``url`` counts.
@@ -117,13 +127,14 @@ def entries(catalog: Exchange) -> list[Entry]:
     ]
 
 
-def linked(found: Iterable[Entry]) -> dict[str, Entry]:
-    """The entries that have a link, by it."""
-    links: dict[str, Entry] = {}
+def links(found: Iterable[Link | Inline]) -> dict[str, Link]:
+    """The links among entries, each once: by http if any of its entries writes it so."""
+    by_url: dict[str, Link] = {}
     for entry in found:
-        if entry.link is not None:
-            links.setdefault(entry.link, entry)
-    return links
+        if isinstance(entry, Link):
+            known = by_url.get(entry.url, entry)
+            by_url[entry.url] = replace(known, is_http=known.is_http or entry.is_http)
+    return by_url
 
 
 def discovery(evidence: Evidence) -> Discovery:
@@ -134,28 +145,39 @@ def discovery(evidence: Evidence) -> Discovery:
     kept_waiting = any(
         exchange.failure is not None and exchange.failure.code is FailureCode.TIMEOUT for exchange in evidence.exchanges
     )
-    documents: list[Document] = []
+    documents: dict[str, Document] = {}
     locations: list[Location] = []
-    listed: list[Entry] = []
+    listed: list[Link | Inline] = []
     for catalog in asked[Purpose.CATALOG]:
         found = entries(catalog)
         if not found:
             locations.append(_location(catalog, Purpose.CATALOG, kept_waiting))
-        documents.extend(_inline(entry) for entry in found if entry.link is None)
+        documents |= {entry.url: _inline(entry) for entry in found if isinstance(entry, Inline)}
         listed.extend(found)
-    links = linked(listed)
-    seen: set[str] = set()
+    linked = links(listed)
+    locations += [
+        Location(url=link.url, reason=link.problem, cause=Cause.ABSENT, linked=True)
+        for link in linked.values()
+        if link.problem is not None
+    ]
     for purpose in (Purpose.ASKED, Purpose.LINK, Purpose.RESERVED):
         for exchange in asked[purpose]:
             if exchange.answered != 200:
                 locations.append(_location(exchange, purpose, kept_waiting))
-            elif exchange.final_url not in seen:  # two links may end at one card
-                seen.add(exchange.final_url)
-                documents.append(_served(exchange, purpose, links.get(exchange.url)))
+                continue
+            link = linked.get(exchange.url)
+            document = _served(exchange, purpose, by_http=link is not None and link.is_http)
+            known = documents.get(document.url)
+            if known is not None:  # two links, or a link and what was asked for, may end at one card
+                documents[document.url] = replace(known, link_is_http=known.link_is_http or document.link_is_http)
+            elif document.is_html and purpose is Purpose.RESERVED and documents:
+                locations.append(_location(exchange, purpose, kept_waiting))  # single-page apps answer so to all
+            else:
+                documents[document.url] = document
     return Discovery(
-        documents=tuple(documents),
+        documents=tuple(documents.values()),
         locations=tuple(locations),
-        unfollowed=max(0, len(links) - LINKS),
+        unfollowed=max(0, sum(link.problem is None for link in linked.values()) - LINKS),
     )
 
 
@@ -165,40 +187,46 @@ def _is_server_card(item: dict[str, object]) -> bool:
     )
 
 
-def _entry(item: dict[str, object], pointer: str, base: Url) -> Entry | None:
+def _entry(item: dict[str, object], place: str, base: Url) -> Link | Inline | None:
     match item:
-        case {"url": str(written)}:
-            try:
-                link = str(base.join(written.strip()))
-            except UrlError:
-                link = clean(written)  # asked for all the same, so that the attempt says what is wrong with it
-            is_http = written.strip().lower().startswith("http://")
-            return Entry(link=link, link_is_http=is_http, inline=None, pointer_url=f"{pointer}/url")
-        case {"url": value} if value is not None:
-            return Entry(link=quoted(value), link_is_http=False, inline=None, pointer_url=f"{pointer}/url")
+        case {"url": str(written)} if written.strip():
+            return _link(written.strip(), base)
+        case {"url": value} if value is not None and not isinstance(value, str):
+            return Link(url=f"{place}/url", is_http=False, problem=f"is {kind(value)}, not a URL")
         case {"data": value} if value is not None:
-            return Entry(link=None, link_is_http=False, inline=value, pointer_url=f"{pointer}/data")
+            return Inline(url=f"{place}/data", value=value)
     return None
 
 
-def _inline(entry: Entry) -> Document:
+def _link(written: str, base: Url) -> Link:
+    is_http = written.lower().startswith("http://")
+    try:
+        url = base.join(written)
+    except UrlError:
+        return Link(url=clean(written), is_http=is_http)  # asked for all the same: the attempt says what is wrong
+    if url == base:
+        return Link(url=str(url), is_http=is_http, problem="is the catalog itself")
+    return Link(url=str(url), is_http=is_http)
+
+
+def _inline(entry: Inline) -> Document:
     return Document(
-        url=entry.pointer_url,
+        url=entry.url,
         purpose=Purpose.CATALOG,
         exchange=None,
         link_is_http=False,
-        content=Parsed(entry.inline, frozenset()),
+        content=Parsed(entry.value, frozenset()),
         is_html=False,
     )
 
 
-def _served(exchange: Exchange, purpose: Purpose, entry: Entry | None) -> Document:
+def _served(exchange: Exchange, purpose: Purpose, *, by_http: bool) -> Document:
     content = strict_json.parse(exchange.body)
     return Document(
         url=exchange.final_url,
         purpose=purpose,
         exchange=exchange,
-        link_is_http=entry is not None and entry.link_is_http,
+        link_is_http=by_http,
         content=content,
         is_html=isinstance(content, NotJson) and is_html(exchange.header("content-type"), exchange.body),
     )
@@ -206,24 +234,27 @@ def _served(exchange: Exchange, purpose: Purpose, entry: Entry | None) -> Docume
 
 def _location(exchange: Exchange, purpose: Purpose, kept_waiting: bool) -> Location:
     wall = bot_wall(exchange)
-    code = exchange.failure.code if exchange.failure else None
     if exchange.failure is not None:
         reason = clean(exchange.failure.reason, 400)
+        cause = Cause.OURS if _is_ours(exchange, exchange.failure.code, kept_waiting) else Cause.FAILED
     elif wall:
-        reason = f"answered {exchange.status} from behind a bot wall ({wall})"
+        reason, cause = f"answered {exchange.status} from behind a bot wall ({wall})", Cause.WALL
     elif exchange.status != 200:
-        reason = f"answered {exchange.status}"
+        reason, cause = f"answered {exchange.status}", Cause.ABSENT
+    elif purpose is Purpose.CATALOG:
+        reason, cause = _no_catalog(exchange), Cause.ABSENT
     else:
-        reason = _no_catalog(exchange)
-    return Location(
-        url=exchange.url,
-        reason=reason,
-        failed=exchange.failure is not None,
-        # Time that went to waiting for the target is no limit of ours.
-        ours=code is FailureCode.INTERNAL or (code is FailureCode.BUDGET and not kept_waiting),
-        wall=wall if exchange.failure is None else None,
-        linked=purpose is Purpose.LINK,
-    )
+        reason, cause = "is a web page", Cause.ABSENT
+    return Location(url=exchange.url, reason=reason, cause=cause, linked=purpose is Purpose.LINK)
+
+
+def _is_ours(exchange: Exchange, code: FailureCode, kept_waiting: bool) -> bool:
+    """Whether it was this auditor that could not look, so that nothing follows about the site."""
+    if code is FailureCode.BUDGET:
+        return not kept_waiting  # time that went to waiting for the target is no limit of ours
+    if code is FailureCode.BAD_ENCODING:  # others may read an encoding that this client neither asks for nor knows
+        return (exchange.header("content-encoding") or "").strip().lower() not in ("gzip", "x-gzip")
+    return code is FailureCode.INTERNAL
 
 
 def _no_catalog(exchange: Exchange) -> str:

@@ -1,11 +1,13 @@
 """The client: one audit's requests, each ending in a recorded Exchange whatever happens."""
 
+import json
 import logging
 import re
 import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
@@ -18,11 +20,29 @@ from parley.fetch.policy import IPAddress, Limits, Place, Policy, named_place, p
 from parley.fetch.resolve import Resolver
 from parley.fetch.transport import Call, Transport
 from parley.target import shown
+from parley.wire.media_type import EVENT_STREAM, essence
 from parley.wire.text import clean
 from parley.wire.url import Url, UrlError
 
 METHODS: Final = frozenset({"GET", "OPTIONS", "POST", "DELETE"})
 """What may be sent at all."""
+
+CALLS: Final = frozenset(
+    {
+        "server/discover",
+        "initialize",
+        "notifications/initialized",
+        "ping",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "x-parley/no-such-method",  # made up, to see how an unknown one is refused
+        "GetExtendedAgentCard",
+        "agent/getAuthenticatedExtendedCard",  # the same in A2A 0.3
+    }
+)
+"""The JSON-RPC methods that a POST may call (DESIGN, 3.3): they read what is public, and change nothing."""
 
 REPEATABLE: Final = frozenset({"GET", "OPTIONS"})
 """What is sent once more when a kept connection turns out to be closed."""
@@ -122,7 +142,7 @@ class Fetcher:
             final_url=trail.final_url,
             status=answer.status if answer else None,
             headers=answer.fields if answer else (),
-            body=b"" if failure else trail.body,
+            body=bytes(trail.body) if failure is None or _is_cut(request, failure) else b"",
             failure=failure,
             redirects=tuple(trail.redirects),
             duration_ms=round((time.monotonic() - started) * 1000),
@@ -142,7 +162,7 @@ class Fetcher:
         try:
             # The clock of the fetch starts when it is its turn: waiting for one of our own connections is no
             # slowness of the target.
-            meter = Meter(self._budget, self._limits)
+            meter = Meter(self._budget, _patience(self._limits, request.seconds))
             addresses = self._admit(url, meter)
             while (to := self._hop(url, addresses, request, meter, trail)) is not None:
                 if len(trail.redirects) >= self._limits.redirects:
@@ -173,7 +193,7 @@ class Fetcher:
         if (how := self._mute.get(url.host)) is not None:
             raise Stop(FailureCode.TIMEOUT, f"was not asked again, since it had not answered ({how})")
         self._budget.spend_request(url.host)
-        fresh = url.origin in self._unkept
+        fresh = request.fresh or url.origin in self._unkept
         while True:
             call = self._call(url, addresses, meter, fresh=fresh)
             try:
@@ -204,7 +224,10 @@ class Fetcher:
                 locations = answer.values("location")
                 if request.method == "GET" and answer.status in REDIRECTS and locations:
                     return _redirect(url, locations)
-                trail.body = _read(raw, answer, call.meter, request.enough)
+                if request.skips_stream and essence(", ".join(answer.values("content-type"))) == EVENT_STREAM:
+                    return None
+                trail.body = bytearray()
+                _read(trail.body, raw, answer, call.meter, request.enough)
         finally:
             trail.answer = call.answer
         return None
@@ -275,7 +298,7 @@ class _Trail:
         self.final_url = asked
         self.redirects: list[Redirect] = []
         self.answer: Answer | None = None
-        self.body = b""
+        self.body = bytearray()
 
     def follow(self, url: Url, to: Url) -> None:
         """Go where an answer redirects to."""
@@ -292,12 +315,39 @@ class _Trail:
 
 
 def _check_request(request: Request) -> None:
-    """Hold what this client may send at all (DESIGN, 3.3), whoever asks for it.
+    """Hold what this client may send at all (DESIGN, 3.3), whoever asks for it; raises ValueError.
 
-    For now the methods; what a POST may call belongs here too.
+    That a DELETE names a session of this very audit is its sender's business; that it names one is held here.
     """
     if request.method not in METHODS:
         raise ValueError(f"{request.method} is not among the methods that may be sent")
+    if request.method == "POST":
+        for method in _called(request.body or b""):
+            if method not in CALLS:
+                raise ValueError(f"a call of {clean(method, 40)} may not be sent")
+    elif request.body:
+        raise ValueError(f"a {request.method} has no body")
+    elif request.method == "DELETE" and not request.headers.get("Mcp-Session-Id"):
+        raise ValueError("a DELETE may only end an MCP session")
+
+
+def _called(body: bytes) -> list[object]:
+    """The methods that a JSON-RPC body calls, one or a batch; None for what is no call."""
+    try:
+        message = json.loads(body)
+    except ValueError:
+        return [None]
+    calls = message if isinstance(message, list) else [message]
+    return [call.get("method") if isinstance(call, dict) else None for call in calls] or [None]
+
+
+def _patience(limits: Limits, seconds: float | None) -> Limits:
+    return limits if seconds is None else replace(limits, fetch_seconds=min(seconds, limits.fetch_seconds))
+
+
+def _is_cut(request: Request, failure: Failure) -> bool:
+    """Whether what has come is worth keeping: of a stream that was waited for in vain, all that it said."""
+    return failure.code is FailureCode.TIMEOUT and request.enough is not None
 
 
 def _redirect(url: Url, locations: list[str]) -> Url:
@@ -311,12 +361,11 @@ def _redirect(url: Url, locations: list[str]) -> Url:
         raise Stop(FailureCode.REFUSED, f"redirects to {shown(location)}, which {error}") from error
 
 
-def _read(raw: Any, answer: Answer, meter: Meter, enough: Callable[[bytes], bool] | None) -> bytes:
-    """The decoded body, or what came of it when it was ``enough``; raises :class:`Stop`."""
+def _read(body: bytearray, raw: Any, answer: Answer, meter: Meter, enough: Callable[[bytes], bool] | None) -> None:
+    """Read the decoded body, or as much of it as was ``enough``; raises :class:`Stop`."""
     limit = meter.limits.body_bytes
     coding = ", ".join(answer.values("content-encoding")).strip().lower()
     gunzip = _Gunzip() if coding in ("gzip", "x-gzip") else None
-    body = bytearray()
     sent = seen = 0
     while piece := raw.read1(65_536, decode_content=False):
         if gunzip is None and coding not in ("", "identity"):
@@ -329,10 +378,9 @@ def _read(raw: Any, answer: Answer, meter: Meter, enough: Callable[[bytes], bool
         if enough is not None and (not answer.has_more or len(body) >= 2 * seen):
             seen = len(body)
             if enough(bytes(body)):
-                return bytes(body)
+                return
     if gunzip is not None and sent:
         gunzip.end()
-    return bytes(body)
 
 
 class _Gunzip:

@@ -1,14 +1,13 @@
 """Looks for MCP Server Cards as MCP Server Card v1 says, from the audited URL's origin."""
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
-from parley.documents.server_card import CATALOG, LINKS, RESERVED, Entry, Purpose, entries, linked
+from parley.documents.server_card import CATALOG, LINKS, RESERVED, Inline, Link, Purpose, entries, links
 from parley.evidence import Exchange, Request
 from parley.probes import Fetch
 from parley.target import Target
-from parley.wire.media_type import AI_CATALOG, JSON, SERVER_CARD, is_html
+from parley.wire.media_type import AI_CATALOG, JSON, SERVER_CARD
 
 _CARD_NAMES: Final = ("/server-card", "server-card.json")
 _CATALOG_NAME: Final = "ai-catalog.json"
@@ -26,15 +25,13 @@ def gather(target: Target, fetch: Fetch, origin: str) -> Iterator[Exchange]:
     def get(purpose: Purpose, url: str, accept: str) -> Exchange:
         return fetch(Request(purpose=purpose, url=url, headers={"Accept": accept, "Origin": origin}))
 
-    found = False
     asked: Exchange | None = None
     path = target.url.path
     if path.endswith(_CARD_NAMES):
         asked = get(Purpose.ASKED, str(target.url), _ACCEPT_CARD)
-        found = asked.answered == 200 and not is_html(asked.header("content-type"), asked.body)
         yield asked
 
-    listed: list[Entry] = []
+    listed: list[Link | Inline] = []
     catalogs = [target.url.at(CATALOG)]
     if path.endswith(_CATALOG_NAME) and path != CATALOG:
         catalogs.append(target.url)
@@ -42,8 +39,9 @@ def gather(target: Target, fetch: Fetch, origin: str) -> Iterator[Exchange]:
         exchange = get(Purpose.CATALOG, str(url), _ACCEPT_CATALOG)
         listed.extend(entries(exchange))
         yield exchange
-    found |= any(entry.link is None for entry in listed)
-    for link in islice(linked(listed), LINKS):
+    found = any(isinstance(entry, Inline) for entry in listed)
+    followed = [link.url for link in links(listed).values() if link.problem is None]
+    for link in followed[:LINKS]:
         exchange = get(Purpose.LINK, link, SERVER_CARD)
         found |= exchange.answered == 200
         yield exchange

@@ -1,13 +1,11 @@
 """The catalogue of all CheckCodes, made from the rules themselves: for the API, for people, and CHECKS.md."""
 
-import hashlib
 import json
 from collections.abc import Iterator
-from functools import cache
 from typing import Final, TypedDict
 
-from parley import __version__
-from parley.report import REPORT_VERSION
+from parley.documents import oauth
+from parley.documents.mcp_plan import PAGES, PLAN, TOOL_PAGES
 from parley.rules import AUDITORS
 
 SPEECH: Final = {"INFORMATION": "information", "SUCCESS": "success", "WARNING": "warning", "FAIL": "fail"}
@@ -48,13 +46,6 @@ def catalogue() -> list[CatalogueRow]:
         for rules in AUDITORS
         for row in sorted((row for row, _ in rules.rules()), key=lambda row: row.number)
     ]
-
-
-@cache
-def rule_set() -> str:
-    """What reports made by these rules are kept under: other rules, or another version of them, are another."""
-    rows = json.dumps(catalogue(), sort_keys=True).encode()
-    return f"{REPORT_VERSION}-{__version__}-{hashlib.sha256(rows).hexdigest()[:12]}"
 
 
 def checks_text() -> str:
@@ -98,7 +89,34 @@ def _markdown() -> Iterator[str]:
                 yield f"*What to do.* {_escaped(row['recommendation'])}"
             yield ""
             yield f"[Specification]({row['specification']})"
+    yield from _plan()
     yield ""
+
+
+def _plan() -> Iterator[str]:
+    yield ""
+    yield "## What is asked of an MCP endpoint"
+    yield ""
+    yield "Every request of the MCP server auditor, in the order in which they are begun: where an audit's means run"
+    yield "out, what stands last is dropped, and the rules it serves are *untested*. Lists are read page by page, tools"
+    yield f"up to {TOOL_PAGES} pages and others up to {PAGES}. Nothing else is ever sent, and no tool is ever called."
+    yield "Rules on responses as such (their JSON-RPC, media types, error codes and events) judge all of them."
+    yield ""
+    yield "| request | method | era | when | serves |"
+    yield "| --- | --- | --- | --- | --- |"
+    for step in PLAN:
+        serves = ", ".join(str(number) for number in sorted(step.serves))
+        yield f"| {step.purpose} | `{step.call}` | {step.era} | {step.when or 'always'} | {serves} |"
+    yield ""
+    yield "## What is asked where an endpoint asks for authorization"
+    yield ""
+    yield "Every request of the MCP authorization auditor, in two steps: the metadata first, and all else side by side."
+    yield "Nothing is ever sent to an authorization, token or registration endpoint."
+    yield ""
+    yield "| request | at most | when | serves |"
+    yield "| --- | --- | --- | --- |"
+    for hop in oauth.PLAN:
+        yield f"| {hop.purpose} | {hop.most} | {hop.when} | {', '.join(map(str, hop.serves))} |"
 
 
 def _template(text: str) -> str:

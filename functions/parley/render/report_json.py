@@ -1,12 +1,9 @@
 """The report's JSON: the contract that the API, the store and every other format build on."""
 
 import json
-from collections.abc import Iterable
-from typing import Final, TypedDict, cast
+from typing import TypedDict
 
 from parley.report import REPORT_VERSION, AuditorReport, Protocol, Report
-
-MASK: Final = "•••"
 
 
 class CheckJson(TypedDict):
@@ -103,26 +100,6 @@ def report_json(report: Report) -> ReportJson:
             for attempt in report.attempts
         ],
     }
-
-
-def masked(report: ReportJson, secrets: Iterable[str]) -> ReportJson:
-    """The report without the given texts, wherever a target may have echoed them."""
-    worth = sorted((secret for secret in secrets if len(secret) >= 4), key=len, reverse=True)
-
-    def mask(value: object) -> object:
-        match value:
-            case str():
-                for secret in worth:
-                    value = value.replace(secret, MASK)
-                return value
-            case list():
-                return [mask(item) for item in value]
-            case dict():
-                return {mask(key): mask(item) for key, item in value.items()}
-            case _:
-                return value
-
-    return cast(ReportJson, mask(report)) if worth else report
 
 
 def encode(report: ReportJson, *, indent: int | None = None) -> bytes:

@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from parley.render.report_json import AuditorJson, ReportJson
-from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, count, worst_first
+from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, number, worst_first
+from parley.wire.text import count
 
 _STYLES: Final = {"FAIL": "bold red", "WARNING": "bold yellow", "SUCCESS": "bold green", "INFORMATION": "dim"}
 _STATES: Final = {"confirmed": "green", "indicated": "yellow", "not_detected": "dim"}
@@ -75,7 +76,7 @@ def _checks(auditor: AuditorJson, *, narrow: bool) -> RenderableType:
     for check in checks:
         table.add_row(
             Text(check["status"], style=_STYLES[check["status"]]),
-            Text(check["code"].rpartition("-")[2]),
+            Text(number(check["code"])),
             Text(check["message"]),
             Text(check["recommendation"], style="cyan"),
         )
@@ -93,4 +94,4 @@ def _rest(auditor: AuditorJson) -> RenderableType:
 
 
 def _numbers(codes: list[str]) -> str:
-    return ", ".join(code.rpartition("-")[2] for code in codes)
+    return ", ".join(map(number, codes))

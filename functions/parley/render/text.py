@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from parley.render.report_json import ReportJson
-from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, count, worst_first
+from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, number, worst_first
+from parley.wire.text import count
 
 
 def text(report: ReportJson) -> str:
@@ -29,14 +30,10 @@ def _lines(report: ReportJson) -> Iterator[str]:
             if check["recommendation"]:
                 yield f"    -> {check['recommendation']}"
         if auditor["passed"]:
-            yield f"  passed: {', '.join(_number(code) for code in auditor['passed'])}"
+            yield f"  passed: {', '.join(number(code) for code in auditor['passed'])}"
         if auditor["notApplicable"]:
-            yield f"  not applicable: {', '.join(_number(code) for code in auditor['notApplicable'])}"
+            yield f"  not applicable: {', '.join(number(code) for code in auditor['notApplicable'])}"
         reasons = dict.fromkeys(one["reason"] for one in auditor["untested"])
         for reason in reasons:
-            codes = (_number(one["code"]) for one in auditor["untested"] if one["reason"] == reason)
+            codes = (number(one["code"]) for one in auditor["untested"] if one["reason"] == reason)
             yield f"  not tested: {', '.join(codes)} ({reason})"
-
-
-def _number(code: str) -> str:
-    return code.rpartition("-")[2]

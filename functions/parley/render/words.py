@@ -26,6 +26,6 @@ def aside(report: ReportJson) -> list[str]:
     ]
 
 
-def count(number: int, noun: str) -> str:
-    """``1 check``, ``2 checks``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def number(code: str) -> str:
+    """A CheckCode's number, where the auditor is named beside it."""
+    return code.rpartition("-")[2]

@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from parley.rules.mcp import McpServerRules
+from parley.rules.oauth import McpAuthRules
 from parley.rules.rule import RuleSet
 from parley.rules.server_card import ServerCardRules
 
-AUDITORS: Final[tuple[type[RuleSet], ...]] = (ServerCardRules,)
+AUDITORS: Final[tuple[type[RuleSet], ...]] = (ServerCardRules, McpServerRules, McpAuthRules)

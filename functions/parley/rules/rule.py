@@ -163,8 +163,12 @@ class RuleSet:
 
     @classmethod
     def rules(cls) -> list[tuple[Row, Rule]]:
-        """All rules by number, but what reports success last, since it needs to know of all others."""
-        found = [(member.row, member) for member in vars(cls).values() if hasattr(member, "row")]
+        """All rules by number, but what reports success last, since it needs to know of all others.
+
+        A large auditor's rules may be spread over several base classes.
+        """
+        members = {name: member for base in reversed(cls.__mro__) for name, member in vars(base).items()}
+        found = [(member.row, member) for member in members.values() if hasattr(member, "row")]
         return sorted(found, key=lambda pair: (pair[0].status is Status.SUCCESS, pair[0].number))
 
     def judge(self) -> AuditorReport:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from parley.documents.server_card import Discovery, Document, Purpose, discovery
+from parley.documents.server_card import Cause, Discovery, Document, Purpose, discovery
 from parley.evidence import Evidence, Exchange
 from parley.report import AuditorReport, Protocol, ProtocolReport, State, Status
 from parley.rules.rule import Composed, Finding, Findings, Given, RuleSet, check
@@ -46,7 +46,7 @@ class Card:
     def name_or_url(self) -> str:
         """``{nameOrUrl}``: how the card's owner will know it."""
         name = self.members.get("name")
-        return clean(name) if isinstance(name, str) and name.strip() else self.url
+        return clean(name) if isinstance(name, str) and name else self.url
 
     @property
     def remotes(self) -> list[object]:
@@ -93,7 +93,8 @@ class ServerCardRules(RuleSet):
 
     def search(self) -> Given[Discovery]:
         """The search for cards; not to be had where it was this auditor that could not look."""
-        if self.found.documents or not (ours := self._ours()):
+        ours = self._told(Cause.OURS)
+        if self.found.documents or ours is None:
             return Given((self.found,))
         return Given(missing=ours)
 
@@ -178,10 +179,12 @@ class ServerCardRules(RuleSet):
     def check_rule_found(self, search: Discovery) -> Findings:
         """Gives the reason per location."""
         target = self.evidence.target
-        origin = target.origin if target else "https://example.com"
+        origin = target.origin if target else None
         if self.evidence.refusal is not None:
             reason = self.evidence.refusal
-            yield Finding(reasons=Composed(clean(reason, 600)), origin=origin, locations=[])
+            yield Finding(
+                reasons=Composed(clean(reason, 600)), origin=origin or Composed("https://<your host>"), locations=[]
+            )
         elif not search.documents:
             places = search.locations
             told = [place.told for place in places[:_REASONS_SHOWN]]
@@ -351,7 +354,7 @@ class ServerCardRules(RuleSet):
         410,
         title="Remote's type",
         when="An entry of remotes has another type than streamable-http or sse, or remotes is no array of objects.",
-        seen="remotes[{i}].type of {nameOrUrl} at {cardUrl} is {observed}.",
+        seen="{where} of {nameOrUrl} at {cardUrl} is {observed}{instead}.",
         why="The type tells a client which transport to speak; with any other value it cannot connect.",
         recommendation="Set remotes[{i}].type on {nameOrUrl} to streamable-http or sse instead of {observed}.",
         spec=_SCHEMA,
@@ -359,17 +362,19 @@ class ServerCardRules(RuleSet):
     )
     def check_rule_remote_type(self, card: Card) -> Findings:
         """Missing counts; an entry that is no object is told here alone."""
+
+        def finding(i: int, where: str, observed: str, instead: str = "") -> Finding:
+            texts = {"where": where, "observed": observed, "instead": instead}
+            shown = {name: Composed(text) for name, text in texts.items()}
+            return Finding(i=i, nameOrUrl=card.name_or_url, cardUrl=card.url, **shown)
+
         if "remotes" in card.members and not isinstance(card.members["remotes"], list):
-            observed = f"remotes being {kind(card.members['remotes'])}"
-            yield Finding(i=0, nameOrUrl=card.name_or_url, cardUrl=card.url, observed=Composed(observed))
+            yield finding(0, "remotes", kind(card.members["remotes"]), ", not an array")
         for i, remote in enumerate(card.remotes):
             if not isinstance(remote, dict):
-                observed = f"an entry that is {kind(remote)}"
-            elif remote.get("type") in ("streamable-http", "sse"):
-                continue
-            else:
-                observed = _observed(remote, "type")
-            yield Finding(i=i, nameOrUrl=card.name_or_url, cardUrl=card.url, observed=Composed(observed))
+                yield finding(i, f"remotes[{i}]", kind(remote), ", not an object")
+            elif remote.get("type") not in ("streamable-http", "sse"):
+                yield finding(i, f"remotes[{i}].type", _observed(remote, "type"))
 
     @check(
         411,
@@ -436,7 +441,7 @@ class ServerCardRules(RuleSet):
         conclusive = True
         if confirmed:
             state = State.CONFIRMED
-            because = [f"{_how(card.document)}, and holds a valid Server Card" for card in confirmed]
+            because = [f"{_how(card.document)}, and holds a Server Card" for card in confirmed]
         elif signals:
             state = State.INDICATED
             because = [f"{_how(document)}, but holds no valid Server Card" for document in signals]
@@ -462,45 +467,41 @@ class ServerCardRules(RuleSet):
             if judged.row.status in (Status.WARNING, Status.FAIL) and (judged.row.blocks or not blocking)
         }
 
-    def _ours(self) -> str | None:
-        """What of this auditor's own kept it from looking."""
-        return next((place.told for place in self.found.locations if place.ours), None)
+    def _told(self, cause: Cause) -> str | None:
+        """The first location that gave no card for this cause, and the reason."""
+        return next((place.told for place in self.found.locations if place.cause is cause), None)
 
     def _inconclusive(self) -> str | None:
         """Why it stays open whether there is a card, where none was found."""
         if self.found.documents:
             return None
-        walls = (f"GET {place.told}" for place in self.found.locations if place.wall)
-        return self._ours() or next(walls, None)
+        wall = self._told(Cause.WALL)
+        return self._told(Cause.OURS) or (wall and f"GET {wall}")
 
     def _missing(self) -> str | None:
         """What kept a document from being had, other than that there is none. A broken link is no such thing."""
         if self.found.unfollowed:
             return f"{self.found.unfollowed} more catalog links were not followed"
-        return next(
-            (
-                place.told
-                for place in self.found.locations
-                if place.ours or place.wall or (place.failed and not self.found.documents)
-            ),
-            None,
-        )
+        for place in self.found.locations:
+            failed = place.cause is Cause.FAILED and not place.linked and not self.found.documents
+            if failed or place.cause in (Cause.OURS, Cause.WALL):
+                return place.told
+        return None
 
 
 _COMPARATOR = r"(?:\^|~>?|~=|>=?|<=?|!=|≥|≤|==?=?)\s*"
 _VERSION = r"v?\d+(?:\.\d+)*(?:[-+][0-9A-Za-z.+-]+)?"
-_DOTTED = r"v?\d+(?:\.\d+)+(?:[-+][0-9A-Za-z.+-]+)?"
 _WILDCARD = r"(?:v?\d+(?:\.\d+)*\.)?[xX*](?:\.[xX*\d]+)*|v?\d+(?:\.\d+)*\.\+"
 _BOUND = rf"(?:(?:{_COMPARATOR})?(?:{_VERSION}|{_WILDCARD}))"
 _ONE: Final = re.compile(_BOUND)
+_DATE: Final = re.compile(r"(?:19|20)\d\d(?:([-./ ]?)\d\d?\1\d\d?)?")
 _RANGES: Final = tuple(
     re.compile(pattern)
     for pattern in (
         rf"(?:\^|~>?|~=|>=?|<=?|!=|≥|≤)\s*(?:{_VERSION}|{_WILDCARD})(?:[\s,|].*)?",  # ^1.2.3, >=1.2.3 <2
         _WILDCARD,  # 1.x, 1.2.*, *, 1.+
         rf"{_BOUND}\s+-\s+{_BOUND}",  # 1.2.3 - 2.3.4
-        rf"(?:=\s*)?{_DOTTED}(?:(?:\s*,\s*|\s+)(?:{_COMPARATOR})?(?:{_DOTTED}|{_WILDCARD}))+",  # 1.2.3, 1.2.4
-        rf"{_VERSION}\s*,?\s*{_COMPARATOR}(?:{_VERSION}|{_WILDCARD}).*",  # 1.0 <2.0
+        rf"{_VERSION}(?:\s*,\s*|\s+){_COMPARATOR}(?:{_VERSION}|{_WILDCARD}).*",  # 1.0 <2.0
         rf"[\[(]\s*(?:{_VERSION})?\s*,\s*(?:{_VERSION})?\s*[\])]",  # [1.0,2.0)
     )
 )
@@ -509,11 +510,14 @@ _RANGES: Final = tuple(
 def is_range(version: str) -> bool:
     """Whether a version is a range as npm, PyPI, Maven or Gradle read one. Words, dates and ``latest`` are none."""
     text = version.strip()
-    if len(text) > 256:
+    if len(text) > 256 or _DATE.fullmatch(text):
         return False
     alternatives = [part.strip() for part in text.split("||")]
     if len(alternatives) > 1:
-        return all(not part or _ONE.fullmatch(part) or is_range(part) for part in alternatives)
+        return any(_ONE.fullmatch(part) or is_range(part) for part in alternatives)
+    listed = [part for part in re.split(r"[\s,]+", text) if part]
+    if len(listed) > 1 and all(_ONE.fullmatch(part) and not _DATE.fullmatch(part) for part in listed):
+        return True  # 1.2.3, 1.2.4
     return any(pattern.fullmatch(text) for pattern in _RANGES)
 
 

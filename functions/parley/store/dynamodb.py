@@ -86,7 +86,8 @@ log = logging.getLogger(__name__)
 
 def boto3_client() -> Any:
     """A client with the product's time-outs; region, credentials and endpoint are boto3's to find."""
-    import boto3  # a third of a cold start: not before somebody asks for what is stored
+    # A third of a cold start: not before somebody asks for what is stored, and without boto3's resources around it.
+    import botocore.session
     from botocore.config import Config
 
     config = Config(
@@ -95,8 +96,7 @@ def boto3_client() -> Any:
         retries={"mode": "standard", "total_max_attempts": 2},
         tcp_keepalive=True,
     )
-    # A session of its own: boto3's common one is not to be shared by threads.
-    return boto3.session.Session().client("dynamodb", config=config)
+    return botocore.session.get_session().create_client("dynamodb", config=config)
 
 
 class _UnmetError(Exception):
@@ -237,7 +237,7 @@ class DynamoStore:
             changes += ", expires = :expires REMOVE lease, failure, failure_made"
             values[":expires"] = _expiry(now + KEPT)
         try:
-            self._held(key, owner, changes, " AND started > :dead", values)
+            self._update(key, changes, "lease = :owner AND started > :dead", values)
         except _UnmetError as unmet:
             kept = _entry(self._seen(key, unmet), now)
             done = kept.failure if failed else kept.good
@@ -247,7 +247,7 @@ class DynamoStore:
     def abandon(self, key: Key, owner: str) -> None:
         """See :meth:`parley.store.ReportStore.abandon`. Nothing was audited, so no cooldown holds either."""
         try:
-            self._held(key, owner, "REMOVE lease, started", "", {":owner": {"S": owner}})
+            self._update(key, "REMOVE lease, started", "lease = :owner", {":owner": {"S": owner}})
         except _UnmetError:
             return
 
@@ -288,11 +288,6 @@ class DynamoStore:
                 values[f":{name}"] = {"S": kind}
                 conditions.append(f"attribute_type({name}, :{name})")
         self._update(key, "SET lease = :owner, started = :now, expires = :expires", " AND ".join(conditions), values)
-
-    def _held(self, key: Key, owner: str, changes: str, condition: str, values: Item) -> None:
-        if not owner:  # which older engines do not take for a value
-            raise _UnmetError({})
-        self._update(key, changes, f"lease = :owner{condition}", values)
 
     def _update(self, key: Key, changes: str, condition: str, values: Item) -> None:
         self._call(
@@ -381,7 +376,7 @@ def _time(item: Item, name: str, now: float) -> float | None:
     """Seconds since the epoch; None if there is no such time, or none that a clock can have shown."""
     try:
         seconds = float(_attribute(item, name)["N"])
-    except (KeyError, ValueError):
+    except (KeyError, TypeError, ValueError):
         return None
     return seconds if seconds < now + _AHEAD else None
 

@@ -10,6 +10,8 @@ AI_CATALOG: Final = "application/ai-catalog+json"
 
 JSON: Final = "application/json"
 
+EVENT_STREAM: Final = "text/event-stream"
+
 
 def essence(value: str | None) -> str:
     """``type/subtype`` in lower case, without parameters; empty for a missing header."""

@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 DEPTH: Final = 64
@@ -11,7 +12,6 @@ DEPTH: Final = 64
 NODES: Final = 100_000
 """Values, member names included, that are read: a megabyte of ``{},{},...`` costs 25 times that in memory."""
 
-_TOKENS = re.compile(rb"[\[{,:]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -25,22 +25,34 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class NotJson:
-    """Why a text is no JSON that can be relied on, as the end of a sentence: ``it is not UTF-8``."""
+    """Why a text is no JSON that can be relied on, as the end of a sentence: ``it is not UTF-8``.
+
+    ``is_beyond`` tells that it may well be JSON, but is more of it than is read here.
+    """
 
     reason: str
+    is_beyond: bool = field(default=False, compare=False)
 
 
 class _BadError(ValueError):
     """Its text is the reason."""
 
 
+class _BeyondError(_BadError):
+    """More than is read."""
+
+
+@lru_cache(maxsize=16)
 def parse(raw: bytes) -> Parsed | NotJson:
-    """Read one JSON text. The charset a server names is ignored: JSON is UTF-8 (RFC 8259, section 8.1)."""
+    """Read one JSON text. The charset a server names is ignored: JSON is UTF-8 (RFC 8259, section 8.1).
+
+    Kept for a while, as several rules read the same text; nobody may change the value. :func:`forget` lets go of it.
+    """
     if not raw.strip():
         return NotJson("it is empty")
     # Counted before anything is built, so that a text made to explode never does.
-    if sum(1 for _ in _TOKENS.finditer(raw)) > 2 * NODES:
-        return NotJson(f"it holds more than {NODES} values")
+    if sum(map(raw.count, (b"[", b"{", b",", b":"))) > 2 * NODES:
+        return NotJson(f"it holds more than {NODES} values", is_beyond=True)
     notes: set[str] = set()
 
     def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -59,14 +71,19 @@ def parse(raw: bytes) -> Parsed | NotJson:
     except UnicodeDecodeError:
         return NotJson("it is not UTF-8")
     except RecursionError:
-        return NotJson(f"it is nested more than {DEPTH} levels deep")
+        return NotJson(f"it is nested more than {DEPTH} levels deep", is_beyond=True)
     except json.JSONDecodeError as error:
         return NotJson(f"it is not JSON (line {error.lineno}, column {error.colno}: {error.msg})")
     except _BadError as error:
-        return NotJson(str(error))
+        return NotJson(str(error), is_beyond=isinstance(error, _BeyondError))
     except ValueError:  # CPython refuses integers of more than 4 300 digits
         return NotJson("it holds a number out of range")
     return Parsed(value, frozenset(notes))
+
+
+def forget() -> None:
+    """Let go of what was read: a stranger's texts are not to fill a server's memory."""
+    parse.cache_clear()
 
 
 def _number(text: str) -> float:
@@ -88,9 +105,9 @@ def _bounded(value: object, notes: set[str]) -> None:
         item, depth = stack.pop()
         nodes += 1
         if depth > DEPTH:
-            raise _BadError(f"it is nested more than {DEPTH} levels deep")
+            raise _BeyondError(f"it is nested more than {DEPTH} levels deep")
         if nodes > NODES:
-            raise _BadError(f"it holds more than {NODES} values")
+            raise _BeyondError(f"it holds more than {NODES} values")
         if isinstance(item, dict):
             stack.extend((part, depth + 1) for pair in item.items() for part in pair)
         elif isinstance(item, list):

@@ -36,11 +36,12 @@ def quoted(value: object) -> str:
     """A value seen in a document, as it is shown in a sentence: quoted if it is text, else as JSON, cleaned and cut."""
     if isinstance(value, str):
         return f'"{clean(value)}"'
-    if isinstance(value, dict):
-        return f"an object with {_count(len(value), 'member')}"
-    if isinstance(value, list):
-        return f"an array of {_count(len(value), 'item')}"
-    return clean(json.dumps(value))
+    pieces = ""
+    for piece in json.JSONEncoder(ensure_ascii=False).iterencode(value):
+        pieces += piece
+        if len(pieces) > CUT:  # what is not shown is not written out either
+            break
+    return clean(pieces)
 
 
 def plain(value: object) -> str:
@@ -67,5 +68,6 @@ def kind(value: object) -> str:
             return "an object"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """``1 check``, ``2 checks``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -15,6 +15,8 @@ STANDARD_PORTS: Final = {"http": 80, "https": 443}
 
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _STRAY: Final = "holds a character that does not belong in a URL (a space, a backslash or a control character)"
+CREDENTIALS: Final = "carries a user name or a password"
+
 _BRACKETS: Final = "has something in brackets that is no IPv6 address"
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -53,7 +55,7 @@ class Url:
         try:
             split = urlsplit(text)
             if "@" in split.netloc:
-                raise UrlError("carries a user name or a password")
+                raise UrlError(CREDENTIALS)
             host = split.hostname or ""
             port = split.port
         except UrlError:

@@ -1,0 +1,762 @@
+"""The MCP endpoint: which places may be one, and what the recorded exchanges say of the one that was found.
+
+The eras are those of MCP 2026-07-28, Versioning and Compatibility: *modern* revisions (2026-07-28 and later) carry
+version, identity and capabilities in every request, *legacy* ones (to 2025-11-25) begin with ``initialize``.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+from parley.documents.bot_wall import bot_wall
+from parley.documents.mcp_plan import MODERN_VERSION, PAGES, STEPS, TOOL_PAGES, Purpose
+from parley.documents.server_card import discovery
+from parley.evidence import Evidence, Exchange, FailureCode
+from parley.target import Target
+from parley.wire import sse, strict_json
+from parley.wire.media_type import EVENT_STREAM, JSON, essence, is_html
+from parley.wire.strict_json import NotJson
+from parley.wire.text import clean, kind, quoted
+from parley.wire.url import Url, UrlError
+
+REMOTES: Final = 3
+"""Remotes of Server Cards that are tried."""
+
+HEADER_MISMATCH: Final = -32020
+MISSING_CAPABILITY: Final = -32021
+UNSUPPORTED_VERSION: Final = -32022
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+
+DRAFT_CODES: Final = {-32001: HEADER_MISMATCH, -32003: MISSING_CAPABILITY, -32004: UNSUPPORTED_VERSION}
+"""What drafts of 2026-07-28 called the codes (its changelog)."""
+
+SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+
+_DOCUMENT_NAMES: Final = ("/server-card", "server-card.json", "agent-card.json", "agent.json", "ai-catalog.json")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MARK = re.compile(rb'"(?:jsonrpc|result|error)"')
+_SHIFT: Final = str.maketrans("0123456789abcdef", "1234567890bcdefa")
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
+
+
+_CUT_OFF: Final = (
+    FailureCode.REFUSED,
+    FailureCode.DNS,
+    FailureCode.TIMEOUT,
+    FailureCode.CONNECT,
+    FailureCode.TLS,
+    FailureCode.BUDGET,
+)
+
+
+class Era(StrEnum):
+    """Which revisions a server speaks."""
+
+    MODERN = "modern"
+    LEGACY = "legacy"
+    DUAL = "dual"
+
+
+class Claim(StrEnum):
+    """Who says that there is an MCP endpoint."""
+
+    CARD = "a Server Card's remote"
+    ASKED = "the URL given"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A place that may be an MCP endpoint.
+
+    ``claim`` tells who says so, None for a guess.
+    """
+
+    url: str
+    claim: Claim | None
+
+
+def candidates(target: Target, exchanges: Sequence[Exchange]) -> list[Candidate]:
+    """Where to look, in order: the path given, the cards' remotes, ``/mcp`` and ``/``.
+
+    Templated remotes and those without an http(s) URL are no places; the target's own origin comes first.
+    """
+    found: dict[str, Candidate] = {}
+    if target.url.path != "/" and not target.url.path.endswith(_DOCUMENT_NAMES):
+        claim = Claim.ASKED if _is_like_mcp(target.url.path) else None
+        found[str(target.url)] = Candidate(url=str(target.url), claim=claim)
+    remotes = list(_remotes(target, exchanges))
+    remotes.sort(key=lambda remote: Url.parse(remote.url).origin != target.origin)
+    for remote in remotes[:REMOTES]:
+        found[remote.url] = remote
+    for path in ("/mcp", "/"):
+        guess = str(target.url.at(path))
+        found.setdefault(guess, Candidate(url=guess, claim=None))
+    return list(found.values())
+
+
+def _is_like_mcp(path: str) -> bool:
+    return any("mcp" in segment.lower() or segment.lower() == "sse" for segment in path.split("/"))
+
+
+def wants_authorization(evidence: Evidence, url: str) -> bool:
+    """Whether a Server Card says that the remote at ``url`` needs an Authorization header."""
+    for document in discovery(evidence).documents:
+        match document.members:
+            case {"remotes": list(remotes)}:
+                for remote in remotes:
+                    match remote:
+                        case {"url": str(written), "headers": list(headers)} if written == url:
+                            names = (
+                                one.get("name") for one in headers if isinstance(one, dict) and one.get("isRequired")
+                            )
+                            return any(isinstance(name, str) and name.lower() == "authorization" for name in names)
+    return False
+
+
+def _remotes(target: Target, exchanges: Sequence[Exchange]) -> Iterable[Candidate]:
+    seen = Evidence(asked="", target=target, refusal=None, started_at="", duration_ms=0, exchanges=tuple(exchanges))
+    for document in discovery(seen).documents:
+        match document.members:
+            case {"remotes": list(remotes)}:
+                for remote in remotes:
+                    match remote:
+                        case {"type": "streamable-http" | "sse", "url": str(url)} if "{" not in url:
+                            try:
+                                parsed = Url.parse(url)
+                            except UrlError:
+                                continue
+                            yield Candidate(url=str(parsed), claim=Claim.CARD)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What an exchange says as JSON-RPC: a ``message`` that is a response, or the ``reason`` why there is none.
+
+    ``faults`` are the ways in which the response breaks JSON-RPC 2.0, each the end of a sentence. ``is_beyond`` tells
+    that it was more than is read here. ``requests`` are the methods that the server called on its stream, and
+    ``is_unended`` that the stream's last event never ended.
+    """
+
+    exchange: Exchange
+    message: Mapping[str, object] | None
+    reason: str = ""
+    faults: tuple[str, ...] = ()
+    notes: frozenset[str] = frozenset()
+    requests: tuple[str, ...] = ()
+    is_stream: bool = False
+    is_unended: bool = False
+    is_beyond: bool = False
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status; None where no answer came."""
+        return self.exchange.status
+
+    @property
+    def result(self) -> Mapping[str, object] | None:
+        """The result, if it is an object."""
+        result = self.message.get("result") if self.message is not None else None
+        return result if isinstance(result, dict) else None
+
+    @property
+    def error(self) -> Mapping[str, object] | None:
+        """The error, if it is an object."""
+        error = self.message.get("error") if self.message is not None else None
+        return error if isinstance(error, dict) else None
+
+    @property
+    def code(self) -> int | None:
+        """The error's code, if it is an integer."""
+        code = self.error.get("code") if self.error is not None else None
+        return code if isinstance(code, int) and not isinstance(code, bool) else None
+
+    @property
+    def told(self) -> str:
+        """What came, for people: ``404 with the error -32601``."""
+        exchange = self.exchange
+        if self.message is None and exchange.failure is not None:
+            return clean(exchange.failure.reason, 300)
+        if self.error is not None:
+            return f"{exchange.status} with the error {quoted(self.error.get('code'))}"
+        if self.message is not None:
+            return f"{exchange.status} with a result"
+        if exchange.status in _REDIRECTS:
+            return f"{exchange.status}, a redirect to {clean(exchange.header('location') or 'nowhere')}"
+        if is_html(exchange.header("content-type"), exchange.body):
+            return f"{exchange.status} with a web page"
+        return f"{exchange.status}" + (f" ({self.reason})" if exchange.status == 200 and self.reason else "")
+
+    @property
+    def untold(self) -> str | None:
+        """Why the server's own answer could not be had: no answer, a bot wall, a rate limit, a gate; None if it was."""
+        exchange = self.exchange
+        where = clean(exchange.url)
+        if exchange.failure is not None and not (self.message is not None and exchange.status is not None):
+            return f"{where}: {clean(exchange.failure.reason, 300)}"
+        if wall := bot_wall(exchange):
+            return f"{where}: answered {exchange.status} from behind a bot wall ({wall})"
+        if exchange.status in (401, 429, 502, 503, 504):
+            return f"{where}: answered {exchange.status}"
+        return f"{where}: {self.reason}" if self.is_beyond else None
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether credentials are asked for, or were missed: 401, or a 403 that is no bot wall's."""
+        return self.exchange.failure is None and self.status in (401, 403) and bot_wall(self.exchange) is None
+
+
+def read(exchange: Exchange, request_id: str | int | None) -> Reply:
+    """Read an answer; ``request_id`` is that of the request, None where none is awaited."""
+    if exchange.failure is not None and not exchange.body:
+        return Reply(exchange=exchange, message=None, reason=clean(exchange.failure.reason, 300))
+    if essence(exchange.header("content-type")) == EVENT_STREAM or _is_stream(exchange.body):
+        return _read_stream(exchange, request_id)
+    if exchange.body and not _MARK.search(exchange.body):  # a large document of another kind costs time to parse
+        return Reply(exchange=exchange, message=None, reason="it holds no JSON-RPC response")
+    parsed = strict_json.parse(exchange.body)
+    if isinstance(parsed, NotJson):
+        return Reply(exchange=exchange, message=None, reason=parsed.reason, is_beyond=parsed.is_beyond)
+    value = parsed.value
+    batch = isinstance(value, list) and len(value) == 1
+    message = value[0] if isinstance(value, list) and batch else value
+    if not isinstance(message, dict) or not _is_response(message):
+        return Reply(exchange=exchange, message=None, reason=f"it is {kind(value)} that is no JSON-RPC response")
+    faults = [*(["is an array"] if batch else []), *_faults(message, request_id)]
+    return Reply(exchange=exchange, message=message, faults=tuple(faults), notes=parsed.notes)
+
+
+def awaited(request_id: str | int) -> Callable[[bytes], bool]:
+    """For :class:`~parley.evidence.Request`: whether a stream has brought the answer to a request, ended and all."""
+
+    def enough(body: bytes) -> bool:
+        return not body.lstrip().startswith((b"{", b"[", b"<")) and any(
+            event.ended and isinstance(message := _message(event), dict) and _answers(message, request_id)
+            for event in sse.events(body)
+        )
+
+    return enough
+
+
+def first_event(body: bytes) -> bool:
+    """For :class:`~parley.evidence.Request`: whether a stream has brought an event that says something."""
+    return any(event.ended for event in sse.events(body))
+
+
+def _is_stream(body: bytes) -> bool:
+    return body.startswith((b"event:", b"data:", b"id:", b"retry:", b": "))
+
+
+def _message(event: sse.Event) -> object:
+    parsed = strict_json.parse(event.data)
+    return parsed if isinstance(parsed, NotJson) else parsed.value
+
+
+def _is_response(message: Mapping[str, object]) -> bool:
+    """By its members: ``error`` counts only as JSON-RPC has it, since many REST answers have one."""
+    if "result" in message and ("jsonrpc" in message or "id" in message):
+        return True
+    match message.get("error"):
+        case {"code": int(), "message": _}:
+            return True
+        case dict():
+            return "jsonrpc" in message
+    return False
+
+
+def _answers(message: Mapping[str, object], request_id: str | int | None) -> bool:
+    if not _is_response(message):
+        return False
+    return _is_same(message.get("id"), request_id) or ("error" in message and message.get("id") is None)
+
+
+def _is_same(seen: object, request_id: str | int | None) -> bool:
+    return type(seen) is type(request_id) and seen == request_id
+
+
+def _read_stream(exchange: Exchange, request_id: str | int | None) -> Reply:
+    response: Mapping[str, object] | None = None
+    other: Mapping[str, object] | None = None
+    requests: list[str] = []
+    reason = "its event stream holds no response"
+    notes: frozenset[str] = frozenset()
+    unended = beyond = False
+    for event in sse.events(exchange.body):
+        parsed = strict_json.parse(event.data)
+        if isinstance(parsed, NotJson):
+            reason, beyond = f"an event's data cannot be read: {parsed.reason}", beyond or parsed.is_beyond
+            continue
+        message = parsed.value
+        if isinstance(message, list) and len(message) == 1:
+            message = message[0]
+        if not isinstance(message, dict):
+            continue
+        if isinstance(message.get("method"), str):
+            if "id" in message:
+                requests.append(str(message["method"]))
+        elif _answers(message, request_id) and response is None:
+            response, notes, unended = message, parsed.notes, not event.ended
+        elif _is_response(message):
+            other = message
+    found = response if response is not None else other
+    if found is None and exchange.failure is not None:
+        reason = f"{reason}; {clean(exchange.failure.reason, 300)}"
+    return Reply(
+        exchange=exchange,
+        message=found,
+        reason=reason if found is None else "",
+        faults=() if found is None else tuple(_faults(found, request_id)),
+        notes=notes,
+        requests=tuple(requests),
+        is_stream=True,
+        is_unended=unended,
+        is_beyond=beyond and found is None,
+    )
+
+
+def _faults(message: Mapping[str, object], request_id: str | int | None) -> Iterable[str]:
+    """What breaks JSON-RPC 2.0. An error may have no id, or the word of the Python SDK for none, ``server-error``."""
+    if message.get("jsonrpc") != "2.0":
+        yield f"has {quoted(message['jsonrpc']) if 'jsonrpc' in message else 'no member'} for jsonrpc"
+    if "result" in message and message.get("error") is not None:
+        yield "has both a result and an error"
+    seen = message.get("id")
+    is_excused = "error" in message and seen in (None, "server-error")
+    if request_id is not None and not _is_same(seen, request_id) and not is_excused:
+        answered = quoted(seen) if "id" in message else "no id"
+        yield f"answers {answered}, while the request's id was {quoted(request_id)}"
+    if "error" in message and "result" not in message:
+        match message["error"]:
+            case {"code": bool()}:
+                yield "has an error whose code is a boolean"
+            case {"code": int(), "message": str()}:
+                pass
+            case {"code": int()}:
+                yield "has an error without a message"
+            case {"code": code}:
+                yield f"has an error whose code is {quoted(code)}, not an integer"
+            case error:
+                yield "has an error without a code" if isinstance(error, dict) else f"has {kind(error)} for an error"
+    elif not isinstance(message.get("result"), dict):
+        yield f"has {kind(message.get('result'))} for a result"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """One reading of a list over its pages.
+
+    ``items`` are the entries of all pages that came. ``missing`` says why the list is not whole, None if it is;
+    ``loop`` is the cursor that led round in a circle.
+    """
+
+    purpose: Purpose
+    pages: tuple[Reply, ...]
+    items: tuple[object, ...]
+    missing: str | None
+    loop: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was read."""
+        return self.missing is None and self.loop is None
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether there was a cursor."""
+        return len(self.pages) > 1 or self.loop is not None or next_cursor(self.pages[-1]) is not None
+
+
+MEMBERS: Final = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+"""Where a list's entries stand in its result."""
+
+CAPABILITIES: Final = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+}
+"""The capability that promises a list."""
+
+
+def next_cursor(page: Reply) -> str | None:
+    """The cursor of the page behind this one. The empty text is one too (2026-07-28, Pagination)."""
+    cursor = page.result.get("nextCursor") if page.result is not None else None
+    return cursor if isinstance(cursor, str) else None
+
+
+def page_budget(purpose: Purpose) -> int:
+    """How many pages of a list are walked."""
+    return TOOL_PAGES if STEPS[purpose].call == "tools/list" else PAGES
+
+
+def follows(pages: Sequence[Reply]) -> str | None:
+    """The cursor to go on with, if there is one that was not seen before, and the page budget is not spent."""
+    cursor = next_cursor(pages[-1])
+    walked = {next_cursor(page) for page in pages[:-1]}
+    is_repeated = len(pages) > 1 and _entries(pages[-1]) == _entries(pages[-2]) != []
+    budget = page_budget(Purpose(pages[0].exchange.purpose))
+    return cursor if cursor not in walked and not is_repeated and len(pages) < budget else None
+
+
+def _entries(page: Reply) -> list[object]:
+    member = MEMBERS[STEPS[Purpose(page.exchange.purpose)].call]
+    entries = page.result.get(member) if page.result is not None else None
+    return entries if isinstance(entries, list) else []
+
+
+def _listing(purpose: Purpose, pages: tuple[Reply, ...]) -> Listing:
+    last = pages[-1]
+    cursor = next_cursor(last)
+    loop = missing = None
+    if last.result is None:
+        missing = last.untold or f"{clean(last.exchange.url)}: {STEPS[purpose].call} was answered {last.told}"
+    elif cursor is not None:
+        if cursor in {next_cursor(page) for page in pages[:-1]} or (
+            len(pages) > 1 and _entries(last) == _entries(pages[-2]) != []
+        ):
+            loop = cursor
+        else:
+            missing = f"{STEPS[purpose].call} has more pages than the {len(pages)} that were read"
+    items = tuple(item for page in pages for item in _entries(page))
+    return Listing(purpose=purpose, pages=pages, items=items, missing=missing, loop=loop)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Talk:
+    """All that was said with one candidate."""
+
+    candidate: Candidate
+    exchanges: tuple[Exchange, ...] = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """The endpoint."""
+        return self.candidate.url
+
+    @cached_property
+    def replies(self) -> dict[Purpose, tuple[Reply, ...]]:
+        """What was answered, by the plan's steps and in the order asked."""
+        found: dict[Purpose, list[Reply]] = {}
+        for exchange in self.exchanges:
+            purpose = Purpose(exchange.purpose)
+            said = found.setdefault(purpose, [])
+            awaits = exchange.method == "POST" and purpose not in (Purpose.INITIALIZED, Purpose.NOTIFICATION)
+            said.append(read(exchange, STEPS[purpose].request_id(len(said)) if awaits else None))
+        return {purpose: tuple(said) for purpose, said in found.items()}
+
+    def reply(self, purpose: Purpose) -> Reply | None:
+        """The one answer of a step that is asked once; None if it was not asked."""
+        said = self.replies.get(purpose)
+        return said[0] if said else None
+
+    def listing(self, purpose: Purpose) -> Listing | None:
+        """One reading of a list; None if it was not begun."""
+        pages = self.replies.get(purpose)
+        return _listing(purpose, pages) if pages else None
+
+    # The modern era.
+
+    @cached_property
+    def discovered(self) -> Reply | None:
+        """The answer that holds a DiscoverResult, well-formed or not."""
+        for purpose in (Purpose.SUPPORTED, Purpose.DISCOVER):
+            reply = self.reply(purpose)
+            if reply is not None and reply.result is not None and _is_discover_result(reply.result):
+                return reply
+        return None
+
+    @cached_property
+    def modern_error(self) -> Reply | None:
+        """The answer to ``server/discover`` that is an error only a modern server gives."""
+        reply = self.reply(Purpose.DISCOVER)
+        return reply if reply is not None and is_modern_error(reply) else None
+
+    @cached_property
+    def is_modern(self) -> bool:
+        """A DiscoverResult, or a recognised error of a modern server.
+
+        Where ``initialize`` works, such an error may be a legacy server's words, and at a place that nobody claims to
+        be an endpoint, -32601 and -32602 may be those of any JSON-RPC server: there they count only if a modern list
+        was answered too.
+        """
+        if self.discovered is not None:
+            return True
+        if self.modern_error is None:
+            return False
+        if self.initialized is None and not self.is_doubtful:
+            return True
+        tools = self.reply(Purpose.TOOLS)
+        return tools is not None and tools.result is not None and "resultType" in tools.result
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether all that speaks for a modern server is an error of JSON-RPC's own, at a place that is a guess."""
+        refused = self.modern_error
+        is_general = refused is not None and refused.code in (METHOD_NOT_FOUND, INVALID_PARAMS)
+        return is_general and self.discovered is None and self.candidate.claim is None
+
+    @cached_property
+    def supported(self) -> tuple[str, ...]:
+        """The versions that the server says it supports: by its DiscoverResult, or by its refusal of ours."""
+        if self.discovered is not None and self.discovered.result is not None:
+            listed = self.discovered.result.get("supportedVersions")
+        else:
+            listed = supported_by(self.modern_error)
+        return tuple(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else ()
+
+    @cached_property
+    def modern_version(self) -> str:
+        """The version that modern requests are made in."""
+        refused = self.modern_error
+        if refused is None or refused.code not in (UNSUPPORTED_VERSION, -32004):
+            return MODERN_VERSION
+        listed = supported_by(refused)
+        return best_version([one for one in listed if isinstance(one, str)] if isinstance(listed, list) else [])
+
+    # The legacy era.
+
+    @cached_property
+    def initialized(self) -> Reply | None:
+        """The answer that holds an InitializeResult, well-formed or not."""
+        for purpose in (Purpose.INITIALIZE, Purpose.OLDER):
+            reply = self.reply(purpose)
+            if reply is not None and reply.result is not None and _is_initialize_result(reply.result):
+                return reply
+        return None
+
+    @cached_property
+    def legacy_version(self) -> str | None:
+        """The version that ``initialize`` settled on."""
+        result = self.initialized.result if self.initialized is not None else None
+        version = result.get("protocolVersion") if result is not None else None
+        return version if isinstance(version, str) else None
+
+    @cached_property
+    def session(self) -> str | None:
+        """The session id that a successful ``initialize`` issued; those minted on other answers are nobody's."""
+        return session_of(self.initialized) if self.initialized is not None else None
+
+    @property
+    def is_session_broken(self) -> bool:
+        """Whether the session's id is one that cannot be sent back, so that nothing can be asked in the session."""
+        issued = self.initialized.exchange.header("mcp-session-id") if self.initialized is not None else None
+        return issued is not None and self.session is None
+
+    @cached_property
+    def endpoint_event(self) -> str | None:
+        """Where an HTTP+SSE server (2024-11-05) says that messages go."""
+        reply = self.reply(Purpose.ENDPOINT_EVENT)
+        if reply is None or reply.exchange.status != 200:
+            return None
+        first = next(iter(sse.events(reply.exchange.body)), None)
+        return first.data.decode("utf-8", "replace") if first is not None and first.name == "endpoint" else None
+
+    # Both.
+
+    @property
+    def era(self) -> Era | None:
+        """Which era answered."""
+        legacy = self.initialized is not None or self.endpoint_event is not None
+        if self.is_modern:
+            return Era.DUAL if legacy else Era.MODERN
+        return Era.LEGACY if legacy else None
+
+    @property
+    def version(self) -> str | None:
+        """The version settled on, of the newest era spoken."""
+        if self.is_modern:
+            return self.modern_version
+        return "2024-11-05" if self.endpoint_event is not None else self.legacy_version
+
+    @property
+    def capabilities(self) -> Mapping[str, object]:
+        """What a modern server declares."""
+        return _object(self.discovered.result if self.discovered is not None else None, "capabilities")
+
+    @property
+    def legacy_capabilities(self) -> Mapping[str, object]:
+        """What ``initialize`` declares."""
+        return _object(self.initialized.result if self.initialized is not None else None, "capabilities")
+
+    @property
+    def server_info(self) -> Mapping[str, object]:
+        """Name and version, as the server gives them in its newest era."""
+        for reply in (self.discovered, self.reply(Purpose.TOOLS)):
+            result = reply.result if reply is not None else None
+            info = _object(_object(result, "_meta"), SERVER_INFO) or _object(result, "serverInfo")
+            if info:
+                return info
+        return _object(self.initialized.result if self.initialized is not None else None, "serverInfo")
+
+    @property
+    def first_replies(self) -> tuple[Reply, ...]:
+        """The answers by which the era is told."""
+        found = (self.reply(purpose) for purpose in (Purpose.DISCOVER, Purpose.INITIALIZE, Purpose.STREAM))
+        return tuple(reply for reply in found if reply is not None)
+
+    @property
+    def gate(self) -> Reply | None:
+        """The refusal for want of credentials, where no era answered."""
+        if self.era is not None:
+            return None
+        return next((reply for reply in self.first_replies[:2] if reply.is_gated), None)
+
+    @property
+    def names_mcp(self) -> str | None:
+        """What in the refusal, or before it, only an MCP server would have; None if nothing."""
+        gate = self.gate
+        if gate is None:
+            return None
+        if self.candidate.claim is Claim.CARD:
+            return "a Server Card names it"
+        if gate.message is not None and gate.message.get("jsonrpc") == "2.0":
+            return "its refusal is JSON-RPC"
+        header = next((name for name, _ in gate.exchange.headers if name.startswith("mcp-")), None)
+        return None if header is None else f"its refusal has the header {clean(header)}"
+
+    @property
+    def redirect(self) -> str | None:
+        """Where a POST is redirected to, as the answer writes it."""
+        for reply in self.first_replies[:2]:
+            if reply.status in _REDIRECTS and reply.exchange.failure is None:
+                return reply.exchange.header("location")
+        return None
+
+    @property
+    def moved(self) -> str | None:
+        """Where a redirect of a POST leads within the same site, which may be the endpoint meant."""
+        if self.redirect is None:
+            return None
+        base = Url.parse(self.url)
+        try:
+            to = base.join(self.redirect)
+        except UrlError:
+            return None
+        is_upgrade = (base.scheme, base.port, to.scheme, to.port) == ("http", 80, "https", 443)
+        is_same_site = to.host == base.host and (to.origin == base.origin or is_upgrade)
+        is_near = to.path.rstrip("/") == base.path.rstrip("/") or _is_like_mcp(to.path)
+        return str(to) if is_same_site and is_near and str(to) != self.url else None
+
+    @property
+    def may_be_sse(self) -> bool:
+        """Whether both eras failed as an HTTP+SSE server fails them, and GET gives an event stream."""
+        stream = self.reply(Purpose.STREAM)
+        failed = [self.reply(Purpose.DISCOVER), self.reply(Purpose.INITIALIZE)]
+        return (
+            self.era is None
+            and stream is not None
+            and stream.status == 200
+            and essence(stream.exchange.header("content-type")) == EVENT_STREAM
+            and all(reply is None or reply.status in (400, 404, 405) for reply in failed)
+        )
+
+    @property
+    def wall(self) -> str | None:
+        """The bot wall that stands before all of it."""
+        walls = [bot_wall(reply.exchange) for reply in self.first_replies]
+        return walls[0] if walls and all(walls) else None
+
+    @property
+    def silence(self) -> Reply | None:
+        """The answer that never came, where none came at all."""
+        failed = [reply for reply in self.first_replies if reply.exchange.failure is not None]
+        return failed[0] if failed and len(failed) == len(self.first_replies) else None
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the host cannot be reached, or not any more: it would be so at every other of its paths."""
+        failure = self.silence.exchange.failure if self.silence is not None else None
+        return failure is not None and failure.code in _CUT_OFF
+
+
+def talks(evidence: Evidence) -> list[Talk]:
+    """What was said with each candidate, in the order in which they were tried."""
+    if evidence.target is None:
+        return []
+    said: dict[str, list[Exchange]] = {}
+    for exchange in evidence.exchanges:
+        if exchange.purpose in STEPS:
+            said.setdefault(exchange.url, []).append(exchange)
+    known = {one.url: one for one in candidates(evidence.target, evidence.exchanges)}
+    found: list[Talk] = []
+    for url, exchanges in said.items():
+        candidate = known.get(url)
+        if candidate is None:  # where a redirect led, or a guess for HTTP+SSE
+            source = next((talk for talk in found if talk.moved == url), None)
+            candidate = Candidate(url=url, claim=source.candidate.claim if source else None)
+        found.append(Talk(candidate=candidate, exchanges=tuple(exchanges)))
+    return found
+
+
+def is_modern_error(reply: Reply) -> bool:
+    """Whether an answer to ``server/discover`` is an error that only a modern server gives.
+
+    -32001 is not among them although a draft used it: legacy servers say it of sessions. A bare -32602 is what the
+    Python SDK of the legacy era says of any method it does not know.
+    """
+    match reply.code, reply.status:
+        case ((-32020 | -32021 | -32022 | -32004), _):
+            return True
+        case -32601, 404:
+            return True
+        case -32602, 400:
+            text = clean((reply.error or {}).get("message"), 2000) + clean((reply.error or {}).get("data"), 2000)
+            return re.search(r"_meta|clientCapabilities|io\.modelcontextprotocol", text) is not None
+    return False
+
+
+def supported_by(refusal: Reply | None) -> object:
+    """What a refusal of a version lists as supported."""
+    match refusal.error if refusal is not None else None:
+        case {"data": {"supported": supported}}:
+            return supported
+    return None
+
+
+def best_version(supported: Sequence[str]) -> str:
+    """The version to go on with: the latest of the modern ones, which are dates, else what stands first."""
+    modern = [one for one in supported if _DATE.fullmatch(one) and one >= MODERN_VERSION]
+    odd = [one for one in supported if not _DATE.fullmatch(one) and re.fullmatch(r"[\x21-\x7e]{1,64}", one)]
+    return max(modern) if modern else next(iter(odd), MODERN_VERSION)
+
+
+def session_of(reply: Reply) -> str | None:
+    """The session id in an answer's headers, if it can be sent back."""
+    value = reply.exchange.header("mcp-session-id")
+    return value if value and re.fullmatch(r"[\x21-\x7e]{1,1024}", value) else None
+
+
+def other_session(session: str) -> str:
+    """A session id of the same form that was never issued, the same for the same one."""
+    shifted = session.translate(_SHIFT)
+    return shifted if shifted != session else f"{session}0"
+
+
+def _is_discover_result(result: Mapping[str, object]) -> bool:
+    return "supportedVersions" in result or (
+        "capabilities" in result and bool({"resultType", "ttlMs", "cacheScope", "serverInfo", "_meta"} & result.keys())
+    )
+
+
+def _is_initialize_result(result: Mapping[str, object]) -> bool:
+    return len({"protocolVersion", "capabilities", "serverInfo"} & result.keys()) >= 2 or (
+        "protocolVersion" in result and isinstance(result["protocolVersion"], str)
+    )
+
+
+def _object(value: Mapping[str, object] | None, name: str) -> Mapping[str, object]:
+    found = value.get(name) if value is not None else None
+    return found if isinstance(found, dict) else {}
+
+
+def is_typed(reply: Reply) -> bool:
+    """Whether an answer has one of the media types of a response."""
+    return essence(reply.exchange.header("content-type")) in (JSON, EVENT_STREAM)

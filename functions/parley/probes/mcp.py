@@ -1,0 +1,391 @@
+"""Talks to MCP endpoints by the probe plan: both eras side by side, then what the plan has for those that answered."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Final
+
+from parley import __version__
+from parley.documents.mcp import (
+    METHOD_NOT_FOUND,
+    Candidate,
+    Reply,
+    Talk,
+    awaited,
+    candidates,
+    first_event,
+    follows,
+    other_session,
+    read,
+    session_of,
+)
+from parley.documents.mcp_plan import (
+    FOREIGN_ORIGIN,
+    FUTURE_VERSION,
+    LEGACY_VERSION,
+    MODERN_VERSION,
+    NO_CURSOR,
+    NO_SESSION,
+    NO_VERSION,
+    OLD_VERSION,
+    PLAN,
+    STEPS,
+    Purpose,
+    Spoken,
+)
+from parley.evidence import Exchange, FailureCode, Request
+from parley.probes import Fetch
+from parley.target import Target
+from parley.wire.media_type import EVENT_STREAM, JSON
+from parley.wire.url import Url
+
+AT_ONCE: Final = 4
+"""Requests under way at one time; the client holds the same for connections to one host."""
+
+STREAM_SECONDS: Final = 2.5
+"""Patience with a stream that need not say anything. Less than it takes for the client to call a host mute."""
+
+_WALKED: Final = frozenset(
+    {
+        Purpose.TOOLS,
+        Purpose.TOOLS_AGAIN,
+        Purpose.TOOLS_THIRD,
+        Purpose.TOOLS_FOURTH,
+        Purpose.PROMPTS,
+        Purpose.RESOURCES,
+        Purpose.TEMPLATES,
+        Purpose.LEGACY_TOOLS,
+        Purpose.LEGACY_TOOLS_AGAIN,
+        Purpose.LEGACY_PROMPTS,
+        Purpose.LEGACY_RESOURCES,
+        Purpose.LEGACY_TEMPLATES,
+    }
+)
+"""Lists, which are read page by page; what else calls a list's method only looks at how it is answered."""
+
+_OUTSIDE: Final = (Purpose.LEGACY_FUTURE, Purpose.LEGACY_NO_SESSION, Purpose.LEGACY_WITHOUT_SESSION)
+"""Legacy steps that are not made in the session, and need not wait for it."""
+
+_CLIENT: Final = {"name": "parley", "version": __version__}
+_META: Final = "io.modelcontextprotocol"
+_ACCEPT: Final = f"{JSON}, {EVENT_STREAM}"
+
+
+def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]) -> list[Exchange]:
+    """Try the candidates in turn until one is found, and ask it what the plan has; the value is all that was said.
+
+    ``cards`` waits for the exchanges of the Server Card probe, whose remotes are candidates. Meanwhile the path given,
+    which comes before them, is tried, or else the likeliest guess is greeted.
+    """
+    said: list[Exchange] = []
+    tried: list[Talk] = []
+    first = candidates(target, ())[0]
+    is_given = first.url == str(target.url)
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="mcp") as pool:
+        greeted = _Probe(first, fetch, pool)
+        greeted.greet()
+        waiting = [first] if is_given else candidates(target, cards())
+        while waiting:
+            candidate = waiting.pop(0)
+            probe = greeted if candidate.url == first.url else _Probe(candidate, fetch, pool)
+            talk = probe.talk if probe is greeted else probe.greet()
+            if talk.may_be_sse:
+                talk = probe.ask(Purpose.ENDPOINT_EVENT)
+            if talk.is_doubtful and talk.initialized is None:
+                talk = probe.ask(Purpose.TOOLS)
+            if talk.initialized is not None or talk.is_modern:
+                probe.talk_on()
+                talk = probe.talk
+            said.extend(probe.exchanges)
+            tried.append(talk)
+            if talk.era is not None or (talk.gate is not None and candidate.claim is not None):
+                break
+            if (moved := talk.moved) is not None and moved not in _urls(tried):
+                waiting.insert(0, Candidate(url=moved, claim=candidate.claim))
+            if not waiting and is_given:
+                is_given = False
+                waiting = candidates(target, cards())
+            away = {_host(one.url) for one in tried if one.is_cut_off}
+            waiting = [one for one in waiting if one.url not in _urls(tried) and _host(one.url) not in away]
+        else:
+            sse = Candidate(url=str(target.url.at("/sse")), claim=None)
+            if all(one.url != sse.url and one.gate is None and not one.is_cut_off for one in tried):
+                probe = _Probe(sse, fetch, pool)
+                if probe.ask(Purpose.STREAM).may_be_sse:
+                    probe.ask(Purpose.ENDPOINT_EVENT)
+                said.extend(probe.exchanges)
+    return said if first.url in _urls(tried) else [*said, *greeted.exchanges]
+
+
+def _urls(talks: Sequence[Talk]) -> list[str]:
+    return [talk.url for talk in talks]
+
+
+def _host(url: str) -> str:
+    return Url.parse(url).host
+
+
+class _Probe:
+    """What is asked of one candidate."""
+
+    def __init__(self, candidate: Candidate, fetch: Fetch, pool: ThreadPoolExecutor) -> None:
+        self._candidate = candidate
+        self._fetch = fetch
+        self._pool = pool
+        self._version = ""
+        self._session: str | None = None
+        self._legacy_version: str | None = None
+        self.exchanges: list[Exchange] = []
+
+    @property
+    def talk(self) -> Talk:
+        """All that was said so far."""
+        return Talk(candidate=self._candidate, exchanges=tuple(self.exchanges))
+
+    def greet(self) -> Talk:
+        """Both eras at once, and GET; then again as they may ask to be greeted."""
+        self._side_by_side(Purpose.DISCOVER, Purpose.INITIALIZE, Purpose.STREAM)
+        talk = self.talk
+        again = []
+        if talk.discovered is None and talk.modern_version != MODERN_VERSION:
+            self._version = talk.modern_version
+            again.append(Purpose.SUPPORTED)
+        if talk.initialized is None and _is_refusal_of_version(talk):
+            again.append(Purpose.OLDER)
+        if again:
+            self._side_by_side(*again)
+        return self.talk
+
+    def ask(self, purpose: Purpose) -> Talk:
+        """One step by itself."""
+        self._side_by_side(purpose)
+        return self.talk
+
+    def talk_on(self) -> None:
+        """All that the plan has for the eras that answered, in its order; the session is ended at last."""
+        talk = self.talk
+        self._version = talk.modern_version
+        self._session = talk.session
+        self._legacy_version = talk.legacy_version
+        steps = [step.purpose for step in PLAN if step.purpose not in talk.replies and self._is_due(step.purpose, talk)]
+        begun: dict[Purpose, Future[list[Exchange]]] = {}
+        for purpose in steps:
+            if STEPS[purpose].era is Spoken.LEGACY and purpose not in _OUTSIDE and Purpose.INITIALIZED in begun:
+                begun[Purpose.INITIALIZED].result()  # it opens the session for all that happens in it
+            begun[purpose] = self._begin(purpose)
+        for purpose in steps:
+            self.exchanges.extend(begun[purpose].result())
+        ends = [self._pool.submit(self._delete, session) for session in self._sessions()]
+        self._side_by_side(*self._afterwards(self.talk))
+        self.exchanges.extend(end.result() for end in ends)
+
+    def _is_due(self, purpose: Purpose, talk: Talk) -> bool:
+        """Whether a step is to be made, by what is known before any of them."""
+        modern = talk.discovered is not None or talk.modern_error is not None
+        legacy = talk.initialized is not None and not talk.is_session_broken
+        capabilities = talk.legacy_capabilities if STEPS[purpose].era is Spoken.LEGACY else talk.capabilities
+        knows_header = (talk.legacy_version or "") >= "2025-06-18"
+        match purpose:
+            case (
+                Purpose.SUPPORTED
+                | Purpose.OLDER
+                | Purpose.ENDPOINT_EVENT
+                | Purpose.TOOLS_THIRD
+                | Purpose.TOOLS_FOURTH
+                | Purpose.NO_CURSOR
+                | Purpose.DELETE
+            ):
+                return False
+            case Purpose.PREFLIGHT:
+                return True
+            case Purpose.PROMPTS | Purpose.LEGACY_PROMPTS:
+                return "prompts" in capabilities
+            case Purpose.RESOURCES | Purpose.TEMPLATES | Purpose.LEGACY_RESOURCES | Purpose.LEGACY_TEMPLATES:
+                return "resources" in capabilities
+            case Purpose.SESSION:
+                return modern and talk.initialized is None
+            case Purpose.STREAM_END:
+                return talk.discovered is not None and talk.discovered.is_stream
+            case Purpose.LEGACY_NO_SESSION | Purpose.LEGACY_WITHOUT_SESSION:
+                return legacy and talk.session is not None
+            case Purpose.LEGACY_NO_VERSION | Purpose.LEGACY_WITHOUT_VERSION | Purpose.LEGACY_BATCH:
+                return legacy and knows_header
+            case _:
+                return legacy if STEPS[purpose].era is Spoken.LEGACY else modern
+
+    def _afterwards(self, talk: Talk) -> list[Purpose]:
+        """The steps that depend on what the lists held."""
+        first, second = talk.listing(Purpose.TOOLS), talk.listing(Purpose.TOOLS_AGAIN)
+        if first is None or second is None:
+            return []
+        steps = [Purpose.NO_CURSOR] if first.is_paged else []
+        if first.is_whole and second.is_whole and first.items != second.items:
+            steps += [Purpose.TOOLS_THIRD, Purpose.TOOLS_FOURTH]
+        return steps
+
+    def _sessions(self) -> list[str]:
+        """Every session that this audit opened."""
+        return [
+            session
+            for purpose in (Purpose.INITIALIZE, Purpose.OLDER, Purpose.LEGACY_FUTURE)
+            for reply in self.talk.replies.get(purpose, ())
+            if reply.result is not None and (session := session_of(reply)) is not None
+        ]
+
+    def _delete(self, session: str) -> Exchange:
+        headers = {"Mcp-Session-Id": session} | self._version_header()
+        url = self._candidate.url
+        return self._fetch(Request(purpose=Purpose.DELETE, url=url, method="DELETE", headers=headers))
+
+    def _side_by_side(self, *purposes: Purpose) -> None:
+        for step in [self._begin(purpose) for purpose in purposes]:
+            self.exchanges.extend(step.result())
+
+    def _begin(self, purpose: Purpose) -> Future[list[Exchange]]:
+        return self._pool.submit(self._walk if purpose in _WALKED else self._once, purpose)
+
+    def _once(self, purpose: Purpose) -> list[Exchange]:
+        return [self._send(purpose, 0, None)]
+
+    def _walk(self, purpose: Purpose) -> list[Exchange]:
+        """A list, page by page."""
+        exchanges = [self._send(purpose, 0, None)]
+        pages = [self._read(exchanges[0], purpose, 0)]
+        while (cursor := follows(pages)) is not None:
+            exchanges.append(self._send(purpose, len(pages), cursor))
+            pages.append(self._read(exchanges[-1], purpose, len(pages)))
+        return exchanges
+
+    def _read(self, exchange: Exchange, purpose: Purpose, index: int) -> Reply:
+        return read(exchange, STEPS[purpose].request_id(index))
+
+    def _send(self, purpose: Purpose, index: int, cursor: str | None) -> Exchange:
+        request = self._request(purpose, index, cursor)
+        exchange = self._fetch(request)
+        failure = exchange.failure
+        if failure is not None and failure.code is FailureCode.CONNECT and request.method == "POST":
+            # A kept connection that the server has closed: the client repeats no POST by itself, but none of these
+            # changes anything.
+            return self._fetch(replace(request, fresh=True))
+        return exchange
+
+    def _request(self, purpose: Purpose, index: int, cursor: str | None) -> Request:
+        url = self._candidate.url
+        match purpose:
+            case Purpose.STREAM | Purpose.ENDPOINT_EVENT:
+                reads = purpose is Purpose.ENDPOINT_EVENT
+                return Request(
+                    purpose=purpose,
+                    url=url,
+                    headers={"Accept": EVENT_STREAM},
+                    enough=first_event if reads else None,
+                    seconds=STREAM_SECONDS,
+                    skips_stream=not reads,
+                )
+            case Purpose.PREFLIGHT:
+                asked = "content-type, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, authorization"
+                headers = {
+                    "Origin": FOREIGN_ORIGIN,
+                    "Access-Control-Request-Method": "POST",
+                    "Access-Control-Request-Headers": asked,
+                }
+                return Request(purpose=purpose, url=url, method="OPTIONS", headers=headers)
+        step = STEPS[purpose]
+        message, headers = self._message(purpose, index, cursor)
+        request_id = step.request_id(index)
+        return Request(
+            purpose=purpose,
+            url=url,
+            method="POST",
+            headers={"Accept": _ACCEPT, "Content-Type": JSON} | headers,
+            body=json.dumps(message, separators=(",", ":")).encode(),
+            enough=None if purpose is Purpose.STREAM_END else awaited(request_id),
+            fresh=purpose
+            in (Purpose.TOOLS_AGAIN, Purpose.TOOLS_THIRD, Purpose.TOOLS_FOURTH, Purpose.LEGACY_TOOLS_AGAIN)
+            and index == 0,
+            seconds=STREAM_SECONDS if purpose is Purpose.STREAM_END else None,
+        )
+
+    def _message(self, purpose: Purpose, index: int, cursor: str | None) -> tuple[object, dict[str, str]]:
+        """The JSON-RPC message of a step, and the headers that go with it."""
+        step = STEPS[purpose]
+        if step.era is Spoken.MODERN:
+            return self._modern(purpose, index, cursor)
+        message: dict[str, object] = {"jsonrpc": "2.0", "id": step.request_id(index), "method": step.call}
+        headers = self._version_header() | ({"Mcp-Session-Id": self._session} if self._session else {})
+        match purpose:
+            case Purpose.INITIALIZE:
+                return message | {"params": _introduction(LEGACY_VERSION)}, {}
+            case Purpose.OLDER:
+                return message | {"params": _introduction(OLD_VERSION)}, {}
+            case Purpose.LEGACY_FUTURE:
+                return message | {"params": _introduction(FUTURE_VERSION)}, {}
+            case Purpose.INITIALIZED:
+                return {"jsonrpc": "2.0", "method": step.call}, headers
+            case Purpose.LEGACY_BATCH:
+                return [message], headers
+            case Purpose.LEGACY_NO_VERSION:
+                return message, headers | {"MCP-Protocol-Version": NO_VERSION}
+            case Purpose.LEGACY_WITHOUT_VERSION:
+                headers.pop("MCP-Protocol-Version", None)
+            case Purpose.LEGACY_WITHOUT_SESSION:
+                headers.pop("Mcp-Session-Id", None)
+            case Purpose.LEGACY_NO_SESSION:
+                headers["Mcp-Session-Id"] = other_session(self._session or NO_SESSION)
+            case Purpose.LEGACY_CHARSET:
+                headers["Content-Type"] = f"{JSON}; charset=utf-8"
+            case Purpose.LEGACY_ORIGIN:
+                headers["Origin"] = FOREIGN_ORIGIN
+        return message | ({} if cursor is None else {"params": {"cursor": cursor}}), headers
+
+    def _modern(self, purpose: Purpose, index: int, cursor: str | None) -> tuple[object, dict[str, str]]:
+        step = STEPS[purpose]
+        version = NO_VERSION if purpose is Purpose.NO_VERSION else self._version or MODERN_VERSION
+        meta: dict[str, object] = {
+            f"{_META}/protocolVersion": version,
+            f"{_META}/clientInfo": _CLIENT,
+            f"{_META}/clientCapabilities": {},
+        }
+        headers = {"MCP-Protocol-Version": version, "Mcp-Method": step.call}
+        params: dict[str, object] = {"_meta": meta} | ({} if cursor is None else {"cursor": cursor})
+        message: dict[str, object] = {"jsonrpc": "2.0", "id": step.request_id(index), "method": step.call}
+        match purpose:
+            case Purpose.WITHOUT_METHOD:
+                del headers["Mcp-Method"]
+            case Purpose.OTHER_METHOD:
+                headers["Mcp-Method"] = "tools/list"
+            case Purpose.OTHER_VERSION:
+                meta[f"{_META}/protocolVersion"] = LEGACY_VERSION
+            case Purpose.WITHOUT_CAPABILITIES:
+                del meta[f"{_META}/clientCapabilities"]
+            case Purpose.LOWER_CASE:
+                headers = {name.lower(): value for name, value in headers.items()}
+            case Purpose.ORIGIN:
+                headers["Origin"] = FOREIGN_ORIGIN
+            case Purpose.SESSION:
+                headers |= {"Mcp-Session-Id": NO_SESSION, "Last-Event-ID": "1"}
+            case Purpose.NOTIFICATION:
+                del message["id"]
+            case Purpose.CHARSET:
+                headers["Content-Type"] = f"{JSON}; charset=utf-8"
+            case Purpose.NO_CURSOR:
+                params["cursor"] = NO_CURSOR
+        return message | {"params": params}, headers
+
+    def _version_header(self) -> dict[str, str]:
+        version = self._legacy_version or ""
+        return {"MCP-Protocol-Version": version} if version >= "2025-06-18" else {}
+
+
+def _introduction(version: str) -> Mapping[str, object]:
+    return {"protocolVersion": version, "capabilities": {}, "clientInfo": _CLIENT}
+
+
+def _is_refusal_of_version(talk: Talk) -> bool:
+    """Whether ``initialize`` was refused in a way that an older version might mend."""
+    reply = talk.reply(Purpose.INITIALIZE)
+    if reply is None or reply.is_gated or reply.exchange.failure is not None or talk.is_modern:
+        return False
+    is_about_version = reply.status == 400 and b"ersion" in reply.exchange.body
+    return is_about_version or (reply.error is not None and reply.code != METHOD_NOT_FOUND)

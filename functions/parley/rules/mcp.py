@@ -1,0 +1,173 @@
+"""``PARLEY-McpServerAuditor``: the live MCP server, by the revision that it speaks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from parley.documents.mcp import Claim, Talk
+from parley.documents.mcp_plan import Purpose
+from parley.documents.oauth import same_resource
+from parley.documents.server_card import Cause, discovery
+from parley.report import AuditorReport, ProtocolReport, State, Status
+from parley.rules.mcp_endpoint import McpEndpointRules, transport
+from parley.rules.mcp_evidence import is_dead
+from parley.rules.mcp_legacy import McpLegacyRules
+from parley.rules.mcp_lists import McpListRules
+from parley.rules.mcp_modern import McpModernRules
+from parley.rules.oauth import McpAuthRules
+from parley.rules.rule import Given, Judged, RuleSet
+from parley.wire.text import clean
+from parley.wire.url import LONGEST, Url
+
+_BECAUSE: Final = 5
+
+
+class McpServerRules(McpEndpointRules, McpModernRules, McpListRules, McpLegacyRules):
+    """Whether an MCP server can be found, and whether clients can depend on it."""
+
+    def valid(self) -> Given[Talk]:
+        """The endpoint, if no rule found a fault. Asked for after all others."""
+        faulty = any(one.row.status in (Status.WARNING, Status.FAIL) for one in self.judged)
+        return Given((self.found,) if self.found is not None and not faulty else ())
+
+    def protocol_report(self, judged: AuditorReport, others: Sequence[RuleSet]) -> ProtocolReport:
+        """Confirmed by an era's answers without a blocking finding, or by a gate whose chain validates."""
+        if self.evidence.refusal is not None:
+            because = (self.evidence.refusal,)
+            return ProtocolReport(state=State.NOT_DETECTED, status=judged.status, because=because)
+        if self.found is not None:
+            blocked = any(one.row.blocks and not _is_elsewhere(one, self.found) for one in self.judged)
+            state = State.INDICATED if blocked or not _is_answered(self.found) else State.CONFIRMED
+            return self._stated(state, judged, list(_signals(self.found)), _details(self.found) | _auth(others))
+        if self.gated is not None:
+            return self._gated(judged, self.gated, others)
+        return self._undetected(judged)
+
+    def _gated(self, judged: AuditorReport, talk: Talk, others: Sequence[RuleSet]) -> ProtocolReport:
+        gate = talk.gate
+        assert gate is not None  # noqa: S101  # that is what makes it gated
+        because = [f"{gate.exchange.method} {clean(talk.url)} answered {gate.status}: it needs credentials"]
+        names_mcp = talk.names_mcp or _named_by_metadata(talk, others)
+        if names_mcp is not None:
+            because.append(names_mcp)
+        state = State.INDICATED
+        if _validates(talk, others):
+            because.append("its OAuth discovery chain validates")
+            state = State.INDICATED if names_mcp is None else State.CONFIRMED
+        return self._stated(state, judged, because, {"endpoint": clean(talk.url, LONGEST)} | _auth(others))
+
+    def _undetected(self, judged: AuditorReport) -> ProtocolReport:
+        """Indicated where somebody claims that there is an endpoint, and something answered there."""
+        dead = [talk for talk in self.claimed_talks if is_dead(talk) and not talk.is_cut_off]
+        dead += [talk for talk in self.claimed_talks if talk.candidate.claim is Claim.CARD and talk not in dead]
+        question = self.open_question or self._unread_cards()
+        because = [f"{clean(talk.url)} is named as an MCP endpoint by {talk.candidate.claim}" for talk in dead]
+        because += [told for talk in self.talks for told in _refusals(talk)]
+        conclusive = question is None or bool(self.claimed_talks and dead and self._ours() is None)
+        if not conclusive:
+            because.insert(0, f"inconclusive: {question}")
+        state = State.INDICATED if dead else State.NOT_DETECTED
+        return self._stated(state, judged, because or ["nothing was asked"], {}, conclusive=conclusive)
+
+    def _unread_cards(self) -> str | None:
+        """What kept this auditor from reading where the server is: nothing is certain about guesses alone."""
+        cards = discovery(self.evidence)
+        if cards.documents:
+            return None
+        return next((place.told for place in cards.locations if place.cause in (Cause.WALL, Cause.OURS)), None)
+
+    def _stated(
+        self,
+        state: State,
+        judged: AuditorReport,
+        because: list[str],
+        details: Mapping[str, object],
+        *,
+        conclusive: bool = True,
+    ) -> ProtocolReport:
+        return ProtocolReport(
+            state=state,
+            status=judged.status if conclusive else Status.INFORMATION,
+            because=tuple(because[:_BECAUSE]),
+            conclusive=conclusive,
+            details=details,
+        )
+
+
+def _is_elsewhere(judged: Judged, found: Talk) -> bool:
+    """Whether a finding is about another place than the endpoint that was found."""
+    return isinstance(judged.subject, Talk) and judged.subject is not found
+
+
+def _chain(others: Sequence[RuleSet]) -> McpAuthRules | None:
+    return next((one for one in others if isinstance(one, McpAuthRules)), None)
+
+
+def _auth(others: Sequence[RuleSet]) -> dict[str, object]:
+    """The chain as its auditor shows it."""
+    chain = _chain(others)
+    return {} if chain is None or chain.auth is None else {"auth": chain.auth}
+
+
+def _validates(talk: Talk, others: Sequence[RuleSet]) -> bool:
+    chain = _chain(others)
+    return (
+        chain is not None
+        and chain.chain_validates
+        and chain.seen is not None
+        and str(chain.seen.gate.endpoint) == talk.url
+    )
+
+
+def _named_by_metadata(talk: Talk, others: Sequence[RuleSet]) -> str | None:
+    """Whether metadata names this very endpoint, and the endpoint's name is MCP's: any API may have such metadata."""
+    chain = _chain(others)
+    if chain is None or chain.seen is None:
+        return None
+    url = Url.parse(talk.url)
+    resource = chain.seen.members.get("resource")
+    is_named = "mcp" in (*url.path.lower().split("/"), *url.host.split("."))
+    if is_named and isinstance(resource, str) and same_resource(resource, talk.url):
+        return "its protected resource metadata names this endpoint"
+    return None
+
+
+def _is_answered(talk: Talk) -> bool:
+    """Whether an era answered with more than an error."""
+    tools = talk.reply(Purpose.TOOLS)
+    return (
+        talk.discovered is not None
+        or talk.initialized is not None
+        or talk.endpoint_event is not None
+        or (tools is not None and tools.result is not None)
+    )
+
+
+def _signals(talk: Talk) -> Iterator[str]:
+    url = clean(talk.url)
+    if talk.discovered is not None:
+        yield f"POST {url} answered server/discover with a DiscoverResult"
+    elif talk.is_modern and talk.modern_error is not None:
+        yield f"POST {url} answered server/discover {talk.modern_error.told}, as modern servers do"
+    if talk.initialized is not None:
+        yield f"POST {url} answered initialize with version {clean(talk.legacy_version)}"
+    if talk.endpoint_event is not None:
+        yield f"GET {url} answered with an endpoint event, as HTTP+SSE servers do"
+
+
+def _refusals(talk: Talk) -> Iterator[str]:
+    reply = talk.first_replies[0] if talk.first_replies else None
+    if reply is not None:
+        answered = "answered " if reply.exchange.failure is None else ""
+        yield f"{reply.exchange.method} {clean(talk.url)}: {answered}{reply.told}"
+
+
+def _details(talk: Talk) -> dict[str, object]:
+    info = talk.server_info
+    return {
+        "endpoint": clean(talk.url, LONGEST),
+        "era": str(talk.era),
+        "protocolVersion": None if talk.version is None else clean(talk.version, 40),
+        "supportedVersions": [clean(one, 40) for one in talk.supported[:20]],
+        "transport": transport(talk),
+        "server": {name: clean(info[name]) for name in ("name", "version") if isinstance(info.get(name), str)},
+    }

@@ -1,0 +1,596 @@
+"""What the rules of ``PARLEY-McpServerAuditor`` may ask for, by parameter name."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from parley.documents.mcp import CAPABILITIES, MEMBERS, Claim, Era, Listing, Reply, Talk, talks
+from parley.documents.mcp_plan import MODERN_VERSION, STEPS, Purpose, Spoken
+from parley.evidence import Evidence, FailureCode
+from parley.report import Protocol
+from parley.rules.rule import Given, RuleSet
+from parley.target import Target
+from parley.wire.text import clean
+from parley.wire.url import Url
+
+SPECIFICATION: Final = "https://modelcontextprotocol.io/specification"
+MODERN: Final = f"{SPECIFICATION}/{MODERN_VERSION}"
+LEGACY: Final = f"{SPECIFICATION}/2025-11-25"
+
+LISTS: Final = (
+    Purpose.TOOLS,
+    Purpose.PROMPTS,
+    Purpose.RESOURCES,
+    Purpose.TEMPLATES,
+    Purpose.LEGACY_TOOLS,
+    Purpose.LEGACY_PROMPTS,
+    Purpose.LEGACY_RESOURCES,
+    Purpose.LEGACY_TEMPLATES,
+)
+"""The readings of lists whose content is judged."""
+
+_OUT_OF_STEP: Final = (Purpose.STREAM, Purpose.ENDPOINT_EVENT, Purpose.PREFLIGHT, Purpose.DELETE)
+_NO_RESPONSE: Final = (*_OUT_OF_STEP, Purpose.INITIALIZED, Purpose.NOTIFICATION, Purpose.LEGACY_BATCH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A result that says what it is: of ``call``, in the modern era."""
+
+    call: str
+    reply: Reply
+    members: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry of a list: a tool, a prompt, a resource. ``shown`` names it in a sentence."""
+
+    call: str
+    index: int
+    members: Mapping[str, object]
+
+    @property
+    def name(self) -> str | None:
+        """Its name, or its URI."""
+        for member in ("name", "uri", "uriTemplate"):
+            if isinstance(value := self.members.get(member), str):
+                return value
+        return None
+
+    @property
+    def shown(self) -> str:
+        """Its name, or its place in the list if it has none."""
+        return clean(self.name) if self.name else f"{MEMBERS[self.call]}[{self.index}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """A list, read several times: at least twice, each time from its beginning."""
+
+    endpoint: str
+    lists: tuple[Listing, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A capability that promises a list, or does not, and how the list was answered."""
+
+    call: str
+    capability: str
+    is_declared: bool
+    listing: Listing
+
+
+class McpEvidence(RuleSet):
+    """The endpoint that was found, if any, and everything it said."""
+
+    prefix = "PARLEY"
+    name = "McpServerAuditor"
+    title = "MCP server"
+    protocol = Protocol.MCP
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__(evidence)
+        self.talks = talks(evidence)
+        self.found = next((talk for talk in self.talks if talk.era is not None), None)
+        self.gated = None if self.found else next((talk for talk in self.talks if is_gate(talk)), None)
+        self.claimed_talks = [
+            talk for talk in self.talks if talk.candidate.claim is not None and not is_rehearsal(talk, evidence.target)
+        ]
+
+    # What is there.
+
+    def audit(self) -> Given[Evidence]:
+        """The audit as a whole."""
+        return Given((self.evidence,))
+
+    def endpoint(self) -> Given[Talk]:
+        """The endpoint that answered in an era."""
+        return Given(missing=self.open_question) if self.found is None else Given((self.found,))
+
+    def claimed(self) -> Given[Talk]:
+        """What the URL given or a Server Card says is an endpoint, and the one that was found."""
+        if self.found is not None:
+            others = [talk for talk in self.claimed_talks if is_dead(talk) and talk.moved != self.found.url]
+            return Given((self.found, *others))
+        dead = tuple(talk for talk in self.claimed_talks if is_dead(talk))
+        return Given(dead, None if dead else self.open_question)
+
+    def posted(self) -> Given[Talk]:
+        """What the URL given or a Server Card says is an endpoint, and answered a POST at all."""
+        answered = tuple(talk for talk in self.claimed_talks if talk.silence is None and talk.wall is None)
+        return Given(answered, None if answered else self.open_question)
+
+    def refusal(self) -> Given[Reply]:
+        """The refusal for want of credentials."""
+        gate = self.gated.gate if self.gated is not None else None
+        return Given(() if gate is None else (gate,))
+
+    def sse_endpoint(self) -> Given[Talk]:
+        """An HTTP+SSE endpoint of 2024-11-05."""
+        found = self.found
+        return Given((found,) if found is not None and found.endpoint_event is not None else ())
+
+    # What it says of itself.
+
+    def discovered(self) -> Given[Reply]:
+        """The DiscoverResult."""
+        return self._of_era(Spoken.MODERN, self.found.discovered if self.found else None)
+
+    def initialized(self) -> Given[Reply]:
+        """The InitializeResult."""
+        return self._of_era(Spoken.LEGACY, self.found.initialized if self.found else None)
+
+    def undiscovered(self) -> Given[Reply]:
+        """The answer of a modern server to ``server/discover``."""
+        return self._step(Purpose.DISCOVER)
+
+    def refused_initialize(self) -> Given[Reply]:
+        """How a modern-only server refuses ``initialize``."""
+        if self.found is not None and self.found.era is not Era.MODERN:
+            return Given()
+        return self._reply(Purpose.INITIALIZE)
+
+    # What it answered.
+
+    def response(self) -> Given[Reply]:
+        """Every answer to a request in an era that the server speaks; those that belong to no request left out."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        return _known([reply for purpose, reply in self._spoken() if purpose not in _NO_RESPONSE])
+
+    def modern_response(self) -> Given[Reply]:
+        """The same, of the modern era."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        return _known(
+            [
+                reply
+                for purpose, reply in self._spoken()
+                if purpose not in _NO_RESPONSE and STEPS[purpose].era is Spoken.MODERN
+            ]
+        )
+
+    def legacy_response(self) -> Given[Reply]:
+        """The same, of the legacy era, of requests that are to succeed."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        purposes = (Purpose.INITIALIZE, Purpose.LEGACY_TOOLS, Purpose.LEGACY_PING)
+        replies = [reply for purpose, reply in self._spoken() if purpose in purposes]
+        usable = tuple(reply for reply in replies if reply.untold is None or reply.is_stream)
+        return Given(usable, next((reply.untold for reply in replies if reply not in usable), None))
+
+    def result(self) -> Given[Result]:
+        """Every modern result that can be kept: of ``server/discover`` and the lists."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        if not self.found.is_modern:
+            return Given()
+        return Given(tuple(self._results()), self._lists_missing())
+
+    def listing(self) -> Given[Listing]:
+        """Every list that was read, in the era of each."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        return Given(tuple(self._listings()), self._lists_missing())
+
+    def modern_listing(self) -> Given[Listing]:
+        """Every list that was read in the modern era."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        modern = tuple(one for one in self._listings() if STEPS[one.purpose].era is Spoken.MODERN)
+        return Given(modern, self._lists_missing() if self.found.is_modern else None)
+
+    def readings(self) -> Given[Readings]:
+        """The modern tool list's readings, where each of them is whole."""
+        purposes = (Purpose.TOOLS, Purpose.TOOLS_AGAIN, Purpose.TOOLS_THIRD, Purpose.TOOLS_FOURTH)
+        return self._readings(Spoken.MODERN, purposes)
+
+    def legacy_readings(self) -> Given[Readings]:
+        """The legacy tool list's readings, where each of them is whole."""
+        return self._readings(Spoken.LEGACY, (Purpose.LEGACY_TOOLS, Purpose.LEGACY_TOOLS_AGAIN))
+
+    def declared(self) -> Given[Declared]:
+        """Every list that a capability promises, and the tool list in any case."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        found: list[Declared] = []
+        missing: str | None = None
+        for listing in self._listings():
+            step = STEPS[listing.purpose]
+            legacy = step.era is Spoken.LEGACY
+            capabilities = self.found.legacy_capabilities if legacy else self.found.capabilities
+            first = listing.pages[0]
+            if first.untold is not None:
+                missing = first.untold
+                continue
+            capability = CAPABILITIES[step.call]
+            found.append(
+                Declared(call=step.call, capability=capability, is_declared=capability in capabilities, listing=listing)
+            )
+        return Given(tuple(found), missing)
+
+    def tool_list(self) -> Given[Listing]:
+        """The tool list of the newest era, read first."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        listing = self._tools()
+        if listing is None or listing.pages[0].result is None:
+            return Given(missing=None if listing is None else listing.missing)
+        return Given((listing,))
+
+    def tool(self) -> Given[Entry]:
+        """Every tool of that list that is an object."""
+        return self._entries_of(self._tools())
+
+    def modern_tool(self) -> Given[Entry]:
+        """The same, if the server is modern."""
+        return self._since(MODERN_VERSION)
+
+    def new_tool(self) -> Given[Entry]:
+        """The same, from 2025-11-25 on, which is the first revision to speak of tools' names and schemas' dialects."""
+        return self._since("2025-11-25")
+
+    def typed_tool(self) -> Given[Entry]:
+        """The same, from 2025-06-18 on, which is the first revision with ``outputSchema``."""
+        return self._since("2025-06-18")
+
+    def modern_entry(self) -> Given[Entry]:
+        """Every entry of every modern list."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        entries = [
+            entry
+            for listing in self._listings()
+            if STEPS[listing.purpose].era is Spoken.MODERN
+            for entry in entries_of(listing)
+        ]
+        return Given(tuple(entries), self._lists_missing() if self.found.is_modern else None)
+
+    # The harmless negative probes, and what else is asked once.
+
+    def no_version(self) -> Given[Reply]:
+        """``server/discover`` in a version that does not exist."""
+        return self._step(Purpose.NO_VERSION)
+
+    def no_method(self) -> Given[Reply]:
+        """A method that does not exist."""
+        return self._step(Purpose.NO_METHOD)
+
+    def without_method(self) -> Given[Reply]:
+        """``server/discover`` without ``Mcp-Method``."""
+        return self._validated(Purpose.WITHOUT_METHOD)
+
+    def other_method(self) -> Given[Reply]:
+        """``server/discover`` under another ``Mcp-Method``."""
+        return self._validated(Purpose.OTHER_METHOD)
+
+    def other_version(self) -> Given[Reply]:
+        """``server/discover`` with one version in its header and another in its body."""
+        return self._validated(Purpose.OTHER_VERSION)
+
+    def without_capabilities(self) -> Given[Reply]:
+        """``server/discover`` without the client's capabilities."""
+        return self._step(Purpose.WITHOUT_CAPABILITIES)
+
+    def lower_case(self) -> Given[Reply]:
+        """``server/discover`` with its header names in lower case."""
+        return self._repeated(Purpose.LOWER_CASE)
+
+    def charset(self) -> Given[Reply]:
+        """A request with a charset parameter that succeeds without, in the newest era."""
+        if self.found is not None and self.found.is_modern:
+            return self._repeated(Purpose.CHARSET)
+        ping = self.found.reply(Purpose.LEGACY_PING) if self.found is not None else None
+        return Given() if ping is not None and ping.result is None else self._step(Purpose.LEGACY_CHARSET)
+
+    def with_session(self) -> Given[Reply]:
+        """``server/discover`` of a modern-only server, with the headers of a session and a resumption."""
+        return self._repeated(Purpose.SESSION)
+
+    def foreign_origin(self) -> Given[Reply]:
+        """A request from a foreign Origin, in the newest era."""
+        if self.found is not None and self.found.is_modern:
+            return self._repeated(Purpose.ORIGIN)
+        return self._step(Purpose.LEGACY_ORIGIN)
+
+    def to_the_end(self) -> Given[Reply]:
+        """``server/discover``, read to the end of its stream."""
+        return self._step(Purpose.STREAM_END)
+
+    def notification(self) -> Given[Reply]:
+        """The answer to each notification."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        given = [self._step(Purpose.NOTIFICATION), self._step(Purpose.INITIALIZED)]
+        missing = next((one.missing for one in given if one.missing), None)
+        return Given(tuple(reply for one in given for reply in one.values), missing)
+
+    def removed_ping(self) -> Given[Reply]:
+        """``ping``, which the modern era no longer has."""
+        return self._step(Purpose.PING)
+
+    def no_cursor(self) -> Given[Reply]:
+        """``tools/list`` with a cursor that no page ever gave."""
+        return self._step(Purpose.NO_CURSOR)
+
+    def preflight(self) -> Given[Reply]:
+        """The CORS preflight, where the server speaks of CORS at all."""
+        given = self._step(Purpose.PREFLIGHT)
+        return Given(
+            tuple(reply for reply in given.values if reply.exchange.header("access-control-allow-origin")),
+            given.missing,
+        )
+
+    def modern_stream(self) -> Given[Talk]:
+        """GET at a modern-only server."""
+        return self._stream(legacy=False)
+
+    def legacy_stream(self) -> Given[Talk]:
+        """GET at a server that speaks a legacy revision with Streamable HTTP."""
+        return self._stream(legacy=True)
+
+    def future_version(self) -> Given[Reply]:
+        """``initialize`` in a version that does not exist yet."""
+        return self._step(Purpose.LEGACY_FUTURE)
+
+    def legacy_ping(self) -> Given[Reply]:
+        """``ping`` in the legacy era."""
+        return self._step(Purpose.LEGACY_PING)
+
+    def legacy_no_version(self) -> Given[Reply]:
+        """A legacy request whose header names a version that does not exist."""
+        return self._step(Purpose.LEGACY_NO_VERSION)
+
+    def without_version(self) -> Given[Reply]:
+        """A legacy request without the version header."""
+        return self._step(Purpose.LEGACY_WITHOUT_VERSION)
+
+    def without_session(self) -> Given[Reply]:
+        """A legacy request without the id of the session that the server issued."""
+        return self._step(Purpose.LEGACY_WITHOUT_SESSION)
+
+    def no_session(self) -> Given[Reply]:
+        """A legacy request with a session id that was never issued."""
+        return self._step(Purpose.LEGACY_NO_SESSION)
+
+    def batch(self) -> Given[Reply]:
+        """A batch, which legacy revisions have not known since 2025-06-18."""
+        return self._step(Purpose.LEGACY_BATCH)
+
+    # How it is found.
+
+    @property
+    def open_question(self) -> str | None:
+        """Why it stays open what is there: a gate, a bot wall, silence, our own limits; None where nothing is."""
+        if self.gated is not None and self.gated.gate is not None:
+            return f"{clean(self.gated.url)}: answered {self.gated.gate.status}, so it needs credentials"
+        if (ours := self._ours()) is not None:
+            return ours
+        asked = self.claimed_talks or self.talks
+        wall = next((f"{clean(talk.url)}: a bot wall answered ({talk.wall})" for talk in asked if talk.wall), None)
+        if wall is not None:
+            return wall
+        unheard = [talk.first_replies[0] for talk in self.claimed_talks if talk.era is None and not is_dead(talk)]
+        return next((reply.untold for reply in unheard if reply.untold is not None), None)
+
+    def _ours(self) -> str | None:
+        """What of this auditor's own kept it from looking."""
+        for talk in self.talks:
+            failure = talk.silence.exchange.failure if talk.silence is not None else None
+            if failure is not None and failure.code.is_ours:
+                return f"{clean(talk.url)}: {clean(failure.reason, 300)}"
+        return None
+
+    def _spoken(self) -> Iterator[tuple[Purpose, Reply]]:
+        """The answers of the eras that the found endpoint speaks."""
+        found = self.found
+        if found is None:
+            return
+        for purpose, replies in found.replies.items():
+            era = STEPS[purpose].era
+            if (era is Spoken.MODERN and found.is_modern) or (era is Spoken.LEGACY and found.initialized is not None):
+                yield from ((purpose, reply) for reply in replies)
+
+    def _of_era(self, era: Spoken, reply: Reply | None) -> Given[Reply]:
+        if self.found is None:
+            return Given(missing=self.open_question)
+        spoken = self.found.is_modern if era is Spoken.MODERN else self.found.initialized is not None
+        return Given((reply,) if spoken and reply is not None else ())
+
+    def _reply(self, purpose: Purpose) -> Given[Reply]:
+        """A step's answer whatever the era; untested where none came, and not applicable where it was not asked."""
+        if self.found is None:
+            return Given(missing=self.open_question)
+        reply = self.found.reply(purpose)
+        if reply is None:
+            return Given()
+        return Given((reply,)) if reply.untold is None else Given(missing=reply.untold)
+
+    def _step(self, purpose: Purpose) -> Given[Reply]:
+        """A step's answer, if the server speaks the step's era."""
+        found = self.found
+        era = STEPS[purpose].era
+        if found is not None and (
+            (era is Spoken.MODERN and not found.is_modern) or (era is Spoken.LEGACY and found.initialized is None)
+        ):
+            return Given()
+        return self._reply(purpose)
+
+    def _repeated(self, purpose: Purpose) -> Given[Reply]:
+        """A step that repeats ``server/discover`` with a twist: it says something only where that one succeeded."""
+        if self.found is not None and self.found.discovered is None:
+            return Given()
+        return self._step(purpose)
+
+    def _validated(self, purpose: Purpose) -> Given[Reply]:
+        """A refusal of headers; one without JSON-RPC may be a gateway's, which owes none (Server Validation)."""
+        given = self._repeated(purpose)
+        for reply in given.values:
+            if reply.message is None and reply.status is not None and 400 <= reply.status < 500:
+                where = clean(reply.exchange.url)
+                return Given(missing=f"{where}: answered {reply.status} without JSON-RPC, as a gateway before it may")
+        return given
+
+    def _stream(self, *, legacy: bool) -> Given[Talk]:
+        found = self.found
+        if found is None:
+            return Given(missing=self.open_question)
+        if found.endpoint_event is not None or legacy != (found.initialized is not None):
+            return Given()
+        reply = found.reply(Purpose.STREAM)
+        if reply is None:
+            return Given()
+        failure = reply.exchange.failure
+        if failure is not None and not (failure.code is FailureCode.TIMEOUT and self._is_quick()):
+            return Given(missing=reply.untold)
+        if failure is None and reply.untold is not None and reply.status != 401:
+            return Given(missing=reply.untold)
+        return Given((found,))
+
+    def _is_quick(self) -> bool:
+        """Whether POST was answered so fast that a GET without an answer is no slowness."""
+        first = [reply.exchange for reply in self.found.first_replies[:2]] if self.found is not None else []
+        return any(exchange.failure is None and exchange.duration_ms < 1000 for exchange in first)
+
+    def _listings(self) -> Iterator[Listing]:
+        found = self.found
+        if found is None:
+            return
+        for purpose in LISTS:
+            era = STEPS[purpose].era
+            spoken = found.is_modern if era is Spoken.MODERN else found.initialized is not None
+            if spoken and (listing := found.listing(purpose)) is not None:
+                yield listing
+
+    def _lists_missing(self) -> str | None:
+        """Why not all of the lists could be read."""
+        for listing in self._listings():
+            if listing.missing is not None and (listing.pages[-1].untold is not None or listing.pages[-1].result):
+                return listing.missing
+        return None
+
+    def _results(self) -> Iterator[Result]:
+        found = self.found
+        if found is None:
+            return
+        replies = [] if found.discovered is None else [("server/discover", found.discovered)]
+        for purpose in LISTS[:4]:
+            replies += [(STEPS[purpose].call, reply) for reply in found.replies.get(purpose, ())]
+        for call, reply in replies:
+            if reply.result is not None:
+                yield Result(call=call, reply=reply, members=reply.result)
+
+    def _tools(self) -> Listing | None:
+        if self.found is None:
+            return None
+        return self.found.listing(Purpose.TOOLS if self.found.is_modern else Purpose.LEGACY_TOOLS)
+
+    def _entries_of(self, listing: Listing | None) -> Given[Entry]:
+        if self.found is None:
+            return Given(missing=self.open_question)
+        if listing is None:
+            return Given()
+        missing = listing.missing if listing.pages[-1].untold is not None or listing.pages[-1].result else None
+        return Given(tuple(entries_of(listing)), missing)
+
+    def _since(self, version: str) -> Given[Entry]:
+        """The tools, if the version spoken is at least that one."""
+        if self.found is not None and not is_since(self.found.version, version):
+            return Given()
+        return self._entries_of(self._tools())
+
+    def _readings(self, era: Spoken, purposes: tuple[Purpose, ...]) -> Given[Readings]:
+        found = self.found
+        if found is None:
+            return Given(missing=self.open_question)
+        if not (found.is_modern if era is Spoken.MODERN else found.initialized is not None):
+            return Given()
+        lists = [listing for purpose in purposes if (listing := found.listing(purpose)) is not None]
+        answered = [listing for listing in lists if listing.pages[0].result is not None]
+        if len(answered) < 2:
+            missing = (listing.missing for listing in lists if listing.pages[0].untold is not None)
+            return Given(missing=next(missing, None))
+        broken = next(
+            (listing.missing or "the list runs in a circle" for listing in lists if not listing.is_whole), None
+        )
+        if broken is not None:
+            return Given(missing=broken)
+        return Given((Readings(endpoint=found.url, lists=tuple(lists)),))
+
+
+def _known(replies: list[Reply]) -> Given[Reply]:
+    """All of them, and whether some could not be had."""
+    return Given(tuple(replies), next((reply.untold for reply in replies if reply.untold is not None), None))
+
+
+def entries_of(listing: Listing) -> Iterator[Entry]:
+    """The entries of a list that are objects."""
+    call = STEPS[listing.purpose].call
+    for index, item in enumerate(listing.items):
+        if isinstance(item, dict):
+            yield Entry(call=call, index=index, members=item)
+
+
+def is_since(version: str | None, first: str) -> bool:
+    """Whether a version is at least ``first``; one that is no date is a draft of the modern era."""
+    return version is not None and (version >= first or re.fullmatch(r"\d{4}-\d{2}-\d{2}", version) is None)
+
+
+def is_gate(talk: Talk) -> bool:
+    """Whether a refusal says that something is behind it: where an endpoint is claimed, or by the words of MCP.
+
+    A 401 or 403 at a place nobody spoke of is how many sites answer any POST.
+    """
+    gate = talk.gate
+    if gate is None:
+        return False
+    challenge = gate.exchange.header("www-authenticate") or ""
+    return talk.candidate.claim is not None or talk.names_mcp is not None or "bearer" in challenge.lower()
+
+
+def is_rehearsal(talk: Talk, target: Target | None) -> bool:
+    """Whether a card on somebody's own machine or network names a place elsewhere, where there is no endpoint (yet).
+
+    So it is before a deployment, and no fault of what was audited.
+    """
+    if target is None or talk.candidate.claim is not Claim.CARD or talk.era is not None or talk.gate is not None:
+        return False
+    address = target.url.address
+    is_inside = target.url.is_loopback or (address is not None and address.is_private)
+    return is_inside and Url.parse(talk.url).host != target.url.host
+
+
+def is_dead(talk: Talk) -> bool:
+    """Whether an answer, or that the place cannot be reached, shows that no endpoint is there.
+
+    Silence and walls show nothing, and a place that this auditor may not visit even less.
+    """
+    if talk.era is not None or talk.gate is not None or talk.wall is not None:
+        return False
+    failure = talk.silence.exchange.failure if talk.silence is not None else None
+    if failure is None:
+        return not all(reply.untold for reply in talk.first_replies)
+    return failure.code not in (FailureCode.TIMEOUT, FailureCode.REFUSED) and not failure.code.is_ours

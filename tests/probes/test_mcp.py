@@ -1,0 +1,345 @@
+"""What is asked of MCP endpoints, in which order, and when the asking stops."""
+
+import json
+import threading
+
+import pytest
+
+from mcp_servers import JSON_TYPE, TOOL, Server, dual, error, legacy, modern, tool
+from parley.audit import judge
+from parley.documents.mcp_plan import FOREIGN_ORIGIN, PAGES, PLAN, STEPS, TOOL_PAGES, Purpose, Spoken
+from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
+from parley.fetch.client import CALLS, METHODS
+from parley.probes.mcp import gather
+from parley.report import Protocol, State
+from parley.target import Target
+from sites import HOST, Answer, Site, card, fails, html, numbers, served
+
+AUDITOR = "PARLEY-McpServerAuditor"
+MCP = f"{HOST}/mcp"
+CARD = "/.well-known/mcp/server-card.json"
+GREETING = [Purpose.DISCOVER, Purpose.INITIALIZE, Purpose.STREAM]
+WALL = Answer(status=403, body=b"<title>Just a moment...</title>", headers={"cf-mitigated": "challenge"})
+
+
+def walk(site: Site, asked: str = HOST) -> list[tuple[str, list[Purpose]]]:
+    """The places that were asked, and for what."""
+    site.gather(asked)
+    places: dict[str, list[Purpose]] = {}
+    for request in site.requests:
+        if request.purpose in STEPS:
+            places.setdefault(request.url, []).append(Purpose(request.purpose))
+    return [(url, sorted(purposes)) for url, purposes in places.items()]
+
+
+def places(site: Site, asked: str = HOST) -> list[str]:
+    return [url for url, _ in walk(site, asked)]
+
+
+def remote(url: str, kind: str = "streamable-http") -> dict[str, str]:
+    return {"type": kind, "url": url}
+
+
+def test_a_site_without_mcp_is_asked_little() -> None:
+    greeting = sorted(GREETING)
+    assert walk(Site({})) == [(MCP, greeting), (f"{HOST}/", greeting), (f"{HOST}/sse", [Purpose.STREAM])]
+    assert walk(Site({}, default=html())) == [
+        (MCP, greeting),
+        (f"{HOST}/", greeting),
+        (f"{HOST}/sse", [Purpose.STREAM]),
+    ]
+
+
+def test_candidates_in_order() -> None:
+    remotes = [
+        remote("https://far.example/mcp"),
+        remote(f"{HOST}/near", "sse"),
+        remote("https://{region}.weather.example/mcp"),
+        remote("weather.example/mcp"),
+        remote(f"{HOST}/other", "stdio"),
+        remote("https://far.example/two"),
+        remote("https://far.example/three"),
+    ]
+    site = Site({CARD: served(card(remotes=remotes))})
+    assert places(site, f"{HOST}/path") == [
+        f"{HOST}/path",
+        f"{HOST}/near",
+        "https://far.example/mcp",
+        "https://far.example/two",
+        MCP,
+        f"{HOST}/",
+        f"{HOST}/sse",
+    ]
+
+
+def test_the_first_that_is_found_is_the_last_that_is_asked() -> None:
+    assert places(Site({}, mcp={MCP: modern(), f"{HOST}/": modern()})) == [MCP]
+    assert places(Site({}, mcp={f"{HOST}/": legacy()})) == [MCP, f"{HOST}/"]
+    assert places(Site({}, mcp={f"{HOST}/api": dual()}), f"{HOST}/api") == [f"{HOST}/api"]
+
+
+def test_a_gate_at_what_is_claimed_ends_the_search() -> None:
+    assert places(Site({}, mcp={MCP: lambda request: Answer(status=401)}), MCP) == [MCP]
+
+
+def test_a_document_s_own_url_is_no_endpoint() -> None:
+    assert places(Site({}), f"{HOST}/x/server-card.json") == [MCP, f"{HOST}/", f"{HOST}/sse"]
+
+
+@pytest.mark.parametrize(
+    "code", [FailureCode.TIMEOUT, FailureCode.DNS, FailureCode.CONNECT, FailureCode.TLS, FailureCode.BUDGET]
+)
+def test_a_host_that_cannot_be_reached_is_asked_once(code: FailureCode) -> None:
+    assert places(Site({}, default=fails(code, "does not answer"))) == [MCP]
+
+
+def test_both_eras_are_greeted_as_they_ask_for() -> None:
+    site = Site({}, mcp={MCP: dual()})
+    site.gather(MCP)
+    sent = {request.purpose: request for request in site.requests if request.purpose in STEPS}
+    discover, initialize = sent[Purpose.DISCOVER], sent[Purpose.INITIALIZE]
+    assert discover.headers == {
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "server/discover",
+    }
+    params = json.loads(discover.body or b"")["params"]
+    assert params["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
+    assert {"io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/clientCapabilities"} < params["_meta"].keys()
+    assert not [name for name in initialize.headers if name.lower().startswith("mcp-")]
+    assert json.loads(initialize.body or b"")["params"]["protocolVersion"] == "2025-11-25"
+
+
+def test_the_session_is_used_and_ended() -> None:
+    server = legacy(session="9-abc")
+    Site({}, mcp={MCP: server}).gather(MCP)
+    by_purpose = {Purpose(request.purpose): request for request in server.seen}
+    for purpose, request in by_purpose.items():
+        session = request.headers.get("Mcp-Session-Id")
+        if purpose is Purpose.LEGACY_NO_SESSION:
+            assert session == "0-bcd"
+        elif STEPS[purpose].era is Spoken.LEGACY and purpose not in (
+            Purpose.INITIALIZE,
+            Purpose.LEGACY_FUTURE,
+            Purpose.LEGACY_WITHOUT_SESSION,
+        ):
+            assert session == "9-abc", purpose
+        else:
+            assert session is None, purpose
+    order = [Purpose(request.purpose) for request in server.seen]
+    assert order.index(Purpose.INITIALIZED) < order.index(Purpose.LEGACY_TOOLS)
+    assert order[-2:] == [Purpose.DELETE, Purpose.DELETE]  # the session of the second initialize is ended too
+
+
+def test_a_session_id_on_an_error_is_nobody_s() -> None:
+    refusal = Answer(status=400, body=error(None, -32600).body, headers=JSON_TYPE | {"mcp-session-id": "minted"})
+    server = legacy(session=None, otherwise={Purpose.DISCOVER: refusal, Purpose.STREAM: refusal})
+    Site({}, mcp={MCP: server}).gather(MCP)
+    assert not [request for request in server.seen if "Mcp-Session-Id" in request.headers]
+
+
+def test_what_is_sent_is_on_the_client_s_list() -> None:
+    assert {step.call for step in PLAN} <= CALLS | METHODS
+    assert {step.call for step in PLAN} & {"tools/call", "prompts/get", "resources/read"} == set()
+
+
+def test_ids_are_texts_and_numbers_and_none_stands_twice() -> None:
+    ids = [step.request_id(index) for step in PLAN for index in range(TOOL_PAGES)]
+    assert len(set(ids)) == len(ids)
+    assert {type(one) for one in ids} == {int, str}
+
+
+def test_two_readings_are_on_two_connections() -> None:
+    server = modern()
+    Site({}, mcp={MCP: server}).gather(MCP)
+    fresh = [request.purpose for request in server.seen if request.fresh]
+    assert fresh == [Purpose.TOOLS_AGAIN]
+
+
+def test_the_foreign_origin_is_nowhere_else() -> None:
+    server = dual()
+    Site({}, mcp={MCP: server}).gather(MCP)
+    foreign = {Purpose(request.purpose) for request in server.seen if "Origin" in request.headers}
+    assert foreign == {Purpose.ORIGIN, Purpose.LEGACY_ORIGIN, Purpose.PREFLIGHT}
+    assert {request.headers["Origin"] for request in server.seen if "Origin" in request.headers} == {FOREIGN_ORIGIN}
+
+
+def test_lists_are_walked_as_far_as_the_budget_goes() -> None:
+    pages = [[tool(name=f"t{index}")] for index in range(40)]
+    server = modern(capabilities={"tools": {}, "prompts": {}}, lists={"tools/list": pages, "prompts/list": pages})
+    site = Site({}, mcp={MCP: server})
+    report = site.audit(MCP)
+    asked = [Purpose(request.purpose) for request in server.seen]
+    assert asked.count(Purpose.TOOLS) == asked.count(Purpose.TOOLS_AGAIN) == TOOL_PAGES
+    assert asked.count(Purpose.PROMPTS) == PAGES
+    auditor = next(one for one in report.auditors if one.name == AUDITOR)
+    untested = {one.code.rpartition("-")[2]: one.reason for one in auditor.untested}
+    assert {"350", "351", "352", "360", "460"} <= untested.keys()
+    assert untested["460"] == f"tools/list has more pages than the {TOOL_PAGES} that were read"
+    assert len(site.requests) <= 64
+
+
+@pytest.mark.parametrize(
+    "server", [modern(), legacy(), dual(capabilities={"tools": {}, "prompts": {}, "resources": {}})]
+)
+def test_requests_are_bounded(server: Server) -> None:
+    site = Site({}, mcp={MCP: server})
+    site.gather(MCP)
+    assert len(site.requests) <= 48
+
+
+class Spent:
+    """A door that closes after so many requests, as the audit's budget does."""
+
+    def __init__(self, site: Site, left: int) -> None:
+        self._site, self._left, self._lock = site, left, threading.Lock()
+
+    def __call__(self, request: Request) -> Exchange:
+        with self._lock:
+            self._left -= 1
+            spent = self._left < 0
+        if not spent:
+            return self._site(request)
+        failure = Failure(code=FailureCode.BUDGET, reason="this audit's requests were spent")
+        return Exchange(purpose=request.purpose, method=request.method, url=request.url, final_url=request.url, status=None, headers=(), body=b"", failure=failure, redirects=(), duration_ms=0)  # fmt: skip
+
+
+def test_a_spent_budget_fails_no_rule() -> None:
+    names = ("tools", "prompts", "resources")
+    lists: dict[str, list[list[object]]] = {f"{one}/list": [[]] for one in (*names, "resources/templates")}
+
+    def site() -> Site:
+        server = dual(capabilities={one: {} for one in names}, lists=lists | {"tools/list": [[TOOL]]})
+        return Site({}, mcp={MCP: server})
+
+    whole = site()
+    gather(Target.parse(MCP), whole, list)
+    for left in range(len(whole.requests) + 1):
+        exchanges = gather(Target.parse(MCP), Spent(site(), left), list)
+        report = judge(recorded(exchanges))
+        assert [code for code in numbers(report, AUDITOR) if code >= 300] == []
+        auditor = next(one for one in report.auditors if one.name == AUDITOR)
+        is_told = any("this audit's requests were spent" in one.reason for one in auditor.untested)
+        assert is_told == (left < len(whole.requests) - 2)  # the two that end sessions tell nothing
+        mcp = report.protocols[Protocol.MCP]
+        assert mcp.conclusive == (mcp.state is not State.NOT_DETECTED)
+
+
+def recorded(exchanges: list[Exchange]) -> Evidence:
+    return Evidence(
+        asked=MCP,
+        target=Target.parse(MCP),
+        refusal=None,
+        started_at="2026-11-30T00:00:00Z",
+        duration_ms=0,
+        exchanges=tuple(exchanges),
+    )
+
+
+def test_a_recording_is_judged_alike() -> None:
+    unstable = modern(readings=[[[TOOL, tool(name="b")]], [[TOOL]], [[TOOL, tool(name="b")]], [[TOOL]]])
+    for server in (dual(), unstable, legacy(otherwise={Purpose.INITIALIZE: error(1, -32602)})):
+        evidence = Site({}, mcp={MCP: server}).gather(MCP)
+        assert judge(Evidence.from_json(json.loads(json.dumps(evidence.to_json())))) == judge(evidence)
+
+
+# What is at a place that is or is not called an endpoint: (name, answer, URL asked, codes, state, conclusive)
+PLACES = [
+    ("nothing", Answer(status=404), HOST, [], State.NOT_DETECTED, True),
+    ("HTML for everything", html(), HOST, [], State.NOT_DETECTED, True),
+    ("a page that somebody asked about", html(), f"{HOST}/blog", [], State.NOT_DETECTED, True),
+    ("a REST API", Answer(status=400, body={"error": {"code": 400, "message": "no such thing"}}, headers=JSON_TYPE), HOST, [], State.NOT_DETECTED, True),
+    ("a REST API with a result", Answer(body={"result": {"status": "ok"}}, headers=JSON_TYPE), HOST, [], State.NOT_DETECTED, True),
+    ("another JSON-RPC server", error(None, -32601, status=200), HOST, [], State.NOT_DETECTED, True),
+    ("another JSON-RPC server that says so by 404", error(None, -32601, status=404), HOST, [], State.NOT_DETECTED, True),
+    ("403 for every POST", Answer(status=403, body=b"<Error>AccessDenied</Error>"), HOST, [], State.NOT_DETECTED, True),
+    ("a password for the whole site", Answer(status=401, headers={"www-authenticate": 'Basic realm="x"'}), HOST, [], State.NOT_DETECTED, True),
+    ("a redirect to a login", Answer(status=302, headers={"location": "https://login.example/"}), HOST, [], State.NOT_DETECTED, True),
+    ("a bearer token is asked for", Answer(status=401, headers={"www-authenticate": "Bearer"}), HOST, [], State.INDICATED, True),
+    ("a refusal by JSON-RPC", Answer(status=401, body=error(None, -32001).body, headers=JSON_TYPE), HOST, [], State.INDICATED, True),
+    ("a bot wall", WALL, HOST, [], State.NOT_DETECTED, False),
+    ("a bot wall before what is claimed", WALL, MCP, [], State.NOT_DETECTED, False),
+    ("nothing at what is claimed", Answer(status=404), MCP, [400], State.INDICATED, True),
+    ("HTML at what is claimed", html(), MCP, [400], State.INDICATED, True),
+    ("a gate at what is claimed", Answer(status=401), MCP, [], State.INDICATED, True),
+    ("a time-out at what is claimed", fails(FailureCode.TIMEOUT, "timed out after 8 s"), MCP, [], State.NOT_DETECTED, False),
+    ("no such name", fails(FailureCode.DNS, "its name does not resolve"), MCP, [400], State.NOT_DETECTED, True),
+    ("an error of the server", Answer(status=500), MCP, [400], State.INDICATED, True),
+    ("too many requests", Answer(status=429), MCP, [], State.NOT_DETECTED, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "asked", "codes", "state", "conclusive"), [one[1:] for one in PLACES], ids=[one[0] for one in PLACES]
+)
+def test_place(answer: Answer, asked: str, codes: list[int], state: State, conclusive: bool) -> None:
+    report = Site({}, default=answer).audit(asked)
+    mcp = report.protocols[Protocol.MCP]
+    found = [code for code in numbers(report, AUDITOR) if code != 100]
+    assert (found, mcp.state, mcp.conclusive) == (codes, state, conclusive)
+    assert mcp.because
+
+
+@pytest.mark.parametrize(
+    ("answer", "codes", "state"),
+    [
+        (Answer(status=404), [400], State.INDICATED),
+        (fails(FailureCode.DNS, "its name does not resolve"), [400], State.INDICATED),
+        (fails(FailureCode.TIMEOUT, "timed out after 8 s"), [], State.INDICATED),
+        (Answer(status=401), [], State.INDICATED),
+        (WALL, [], State.INDICATED),
+    ],
+)
+def test_a_card_s_remote_is_a_claim(answer: Answer, codes: list[int], state: State) -> None:
+    far = "https://far.example/mcp"
+    report = Site({CARD: served(card(remotes=[remote(far)]))}, mcp={far: lambda request: answer}).audit()
+    assert [code for code in numbers(report, AUDITOR) if code != 100] == codes
+    assert report.protocols[Protocol.MCP].state is state
+
+
+def test_remotes_at_the_target_s_own_origin_come_first() -> None:
+    far = "https://far.example/mcp"
+    remotes = [remote(far), remote(MCP)]
+    site = Site({CARD: served(card(remotes=remotes))}, mcp={far: lambda request: Answer(status=404), MCP: modern()})
+    report = site.audit()
+    assert far not in [request.url for request in site.requests]  # the first that is found ends the search
+    assert report.protocols[Protocol.MCP].state is State.CONFIRMED
+
+
+def test_a_guess_that_may_be_modern_is_asked_for_its_tools_first() -> None:
+    refuse = error("parley:discover/0", -32601, status=404)
+    assert places(Site({}, mcp={MCP: modern(otherwise={Purpose.DISCOVER: refuse})})) == [MCP]
+    [(_, asked), *_] = walk(Site({}, mcp={MCP: lambda request: error(None, -32601, status=404)}))
+    assert asked == sorted([*GREETING, Purpose.TOOLS])
+
+
+def test_http_sse_is_found_by_its_first_event() -> None:
+    def server(request: Request) -> Answer:
+        if request.method == "POST":
+            return Answer(status=405)
+        body = (
+            b""
+            if request.purpose == Purpose.STREAM
+            else b": hi\r\n\r\nevent: endpoint\r\ndata: /messages?session=1\r\n\r\n"
+        )
+        return Answer(body=body, headers={"content-type": "text/event-stream"})
+
+    for asked in (HOST, f"{HOST}/sse"):
+        report = Site({}, mcp={f"{HOST}/sse": server}).audit(asked)
+        mcp = report.protocols[Protocol.MCP]
+        assert (mcp.state, mcp.details["era"], mcp.details["transport"]) == (State.CONFIRMED, "legacy", "http+sse")
+        assert 111 in numbers(report, AUDITOR)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b": ping\n\n", b"event: message\ndata: {}\n\n", b"data: x\n\nevent: endpoint\ndata: /m\n\n"]
+)
+def test_a_stream_that_begins_otherwise_is_not_http_sse(body: bytes) -> None:
+    def server(request: Request) -> Answer:
+        if request.method == "POST":
+            return Answer(status=405)
+        return Answer(body=body, headers={"content-type": "text/event-stream"})
+
+    report = Site({}, mcp={f"{HOST}/sse": server}).audit(HOST)
+    assert report.protocols[Protocol.MCP].state is State.NOT_DETECTED
