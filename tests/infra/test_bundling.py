@@ -97,7 +97,7 @@ def test_only_what_the_function_runs_is_in_it(folder: Path) -> None:
     assert not [name for name in top if name.startswith("requirements")]
     assert not [name for name in names if name.startswith("parley/") and "test" in name]
     installed = {name.partition("-")[0] for name in top if name.endswith(".dist-info")}
-    assert not installed & {"boto3", "botocore", "pydantic", "pydantic_core", "cryptography", "jsonschema", "rich"}
+    assert not installed & {"boto3", "botocore", "pydantic", "pydantic_core", "cryptography", "rich"}
 
 
 def test_native_code_is_for_the_right_machine() -> None:

@@ -314,6 +314,23 @@ def test_a_guess_that_may_be_modern_is_asked_for_its_tools_first() -> None:
     assert asked == sorted([*GREETING, Purpose.TOOLS])
 
 
+def test_a_redirect_is_followed_up_once() -> None:
+    def onward(request: Request) -> Answer:
+        number = int(request.url.rpartition("mcp")[2] or 0)
+        return Answer(status=307, headers={"location": f"/mcp{number + 1}"})
+
+    site = Site({}, mcp={f"{MCP}{number}": onward for number in ("", *range(1, 40))})
+    assert places(site, MCP) == [MCP, f"{MCP}1", f"{HOST}/", f"{HOST}/sse"]
+    circle = Site(
+        {},
+        mcp={
+            MCP: lambda r: Answer(status=308, headers={"location": f"{MCP}/"}),
+            f"{MCP}/": lambda r: Answer(status=308, headers={"location": MCP}),
+        },
+    )
+    assert places(circle, MCP) == [MCP, f"{MCP}/", f"{HOST}/", f"{HOST}/sse"]
+
+
 def test_http_sse_is_found_by_its_first_event() -> None:
     def server(request: Request) -> Answer:
         if request.method == "POST":

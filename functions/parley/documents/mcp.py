@@ -431,10 +431,11 @@ def _listing(purpose: Purpose, pages: tuple[Reply, ...]) -> Listing:
 
 @dataclass(frozen=True, kw_only=True)
 class Talk:
-    """All that was said with one candidate."""
+    """All that was said with one candidate. ``known`` keeps what was read, by the exchange's identity."""
 
     candidate: Candidate
     exchanges: tuple[Exchange, ...] = field(repr=False)
+    known: dict[int, Reply] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def url(self) -> str:
@@ -449,7 +450,9 @@ class Talk:
             purpose = Purpose(exchange.purpose)
             said = found.setdefault(purpose, [])
             awaits = exchange.method == "POST" and purpose not in (Purpose.INITIALIZED, Purpose.NOTIFICATION)
-            said.append(read(exchange, STEPS[purpose].request_id(len(said)) if awaits else None))
+            if id(exchange) not in self.known:
+                self.known[id(exchange)] = read(exchange, STEPS[purpose].request_id(len(said)) if awaits else None)
+            said.append(self.known[id(exchange)])
         return {purpose: tuple(said) for purpose, said in found.items()}
 
     def reply(self, purpose: Purpose) -> Reply | None:

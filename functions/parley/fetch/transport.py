@@ -114,6 +114,9 @@ def connect(call: Call) -> socket.socket:
         except ConnectionError:
             failures.append(Stop(FailureCode.CONNECT, "closed the connection without an answer"))
         except OSError as error:
+            if error.errno == errno.ENOTCONN:  # it was reset before we could ask who is there
+                failures.append(Stop(FailureCode.CONNECT, "closed the connection without an answer"))
+                continue
             if error.errno not in _NO_WAY:
                 raise
             failures.append(Stop(FailureCode.CONNECT, f"cannot be reached from here ({error.strerror})"))

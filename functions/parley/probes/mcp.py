@@ -101,8 +101,8 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
             tried.append(talk)
             if talk.era is not None or (talk.gate is not None and candidate.claim is not None):
                 break
-            if (moved := talk.moved) is not None and moved not in _urls(tried):
-                waiting.insert(0, Candidate(url=moved, claim=candidate.claim))
+            if talk.moved is not None and talk.url not in [one.moved for one in tried]:  # one step, and no chain
+                waiting.insert(0, Candidate(url=talk.moved, claim=candidate.claim))
             if not waiting and is_given:
                 is_given = False
                 waiting = candidates(target, cards())
@@ -136,12 +136,13 @@ class _Probe:
         self._version = ""
         self._session: str | None = None
         self._legacy_version: str | None = None
+        self._known: dict[int, Reply] = {}
         self.exchanges: list[Exchange] = []
 
     @property
     def talk(self) -> Talk:
         """All that was said so far."""
-        return Talk(candidate=self._candidate, exchanges=tuple(self.exchanges))
+        return Talk(candidate=self._candidate, exchanges=tuple(self.exchanges), known=self._known)
 
     def greet(self) -> Talk:
         """Both eras at once, and GET; then again as they may ask to be greeted."""
@@ -258,7 +259,8 @@ class _Probe:
         return exchanges
 
     def _read(self, exchange: Exchange, purpose: Purpose, index: int) -> Reply:
-        return read(exchange, STEPS[purpose].request_id(index))
+        reply = self._known[id(exchange)] = read(exchange, STEPS[purpose].request_id(index))
+        return reply
 
     def _send(self, purpose: Purpose, index: int, cursor: str | None) -> Exchange:
         request = self._request(purpose, index, cursor)

@@ -352,9 +352,15 @@ class McpEvidence(RuleSet):
         """GET at a server that speaks a legacy revision with Streamable HTTP."""
         return self._stream(legacy=True)
 
-    def future_version(self) -> Given[Reply]:
-        """``initialize`` in a version that does not exist yet."""
-        return self._step(Purpose.LEGACY_FUTURE)
+    def negotiation(self) -> Given[Talk]:
+        """The endpoint, if it settles on a legacy version, with all that it was proposed."""
+        found = self.found
+        if found is None:
+            return Given(missing=self.open_question)
+        if found.initialized is None:
+            return Given()
+        future = found.reply(Purpose.LEGACY_FUTURE)
+        return Given((found,), None if future is None else future.untold)
 
     def legacy_ping(self) -> Given[Reply]:
         """``ping`` in the legacy era."""

@@ -57,19 +57,19 @@ class McpLegacyRules(McpEvidence):
         recommendation="Answer initialize with a version that the server supports, whatever is proposed.",
         spec=f"{_LIFECYCLE}#version-negotiation",
     )
-    def check_rule_negotiation(self, endpoint: Talk) -> Findings:
+    def check_rule_negotiation(self, negotiation: Talk) -> Findings:
         """An error is a fault only where the version proposed is one in use: the specification shows it for others."""
-        refused, older = endpoint.reply(Purpose.INITIALIZE), endpoint.reply(Purpose.OLDER)
-        if refused is not None and older is not None and endpoint.initialized is older:
-            yield Finding(endpoint=endpoint.url, requested=LEGACY_VERSION, observed=refused.told)
-        future = endpoint.reply(Purpose.LEGACY_FUTURE)
-        if endpoint.initialized is None or future is None or future.untold is not None or future.error is not None:
+        refused, older = negotiation.reply(Purpose.INITIALIZE), negotiation.reply(Purpose.OLDER)
+        if refused is not None and older is not None and negotiation.initialized is older:
+            yield Finding(endpoint=negotiation.url, requested=LEGACY_VERSION, observed=refused.told)
+        future = negotiation.reply(Purpose.LEGACY_FUTURE)
+        if future is None or future.untold is not None or future.error is not None:
             return
         if future.result is None:
-            yield Finding(endpoint=endpoint.url, requested=FUTURE_VERSION, observed=future.told)
+            yield Finding(endpoint=negotiation.url, requested=FUTURE_VERSION, observed=future.told)
         elif future.result.get("protocolVersion") == FUTURE_VERSION:
             observed = "that version, which does not exist"
-            yield Finding(endpoint=endpoint.url, requested=FUTURE_VERSION, observed=observed)
+            yield Finding(endpoint=negotiation.url, requested=FUTURE_VERSION, observed=observed)
 
     @check(
         381,
