@@ -331,8 +331,10 @@ function notCounted({ protocols }) {
     );
 }
 
-function auditorSection({ name, title, status, checks }) {
-  const heading = el("h3", {}, title, " ", chip(status, STATUS_WORDS), " ", title === name ? null : el("code", { class: "name" }, name));
+function auditorSection({ name, title, status, checks, passed, untested }) {
+  const idle = !checks.length && !passed.length && !untested.length;
+  const verdict = chip(status, idle ? { ...STATUS_WORDS, INFORMATION: "not applicable" } : STATUS_WORDS);
+  const heading = el("h3", {}, title, " ", verdict, " ", title === name ? null : el("code", { class: "name" }, name));
   const seen = new Set();
   const rows = checks.map((check) => [
     chip(check.status, CHECK_WORDS),
@@ -341,7 +343,7 @@ function auditorSection({ name, title, status, checks }) {
     check.recommendation || "–",
     { class: check.status, id: anchorOf(check.code, seen) },
   ]);
-  const content = rows.length ? table(`Checks of ${title}`, ["Status", "Code", "What was seen", "What to do"], rows, "checks") : el("p", { class: "facts" }, "No findings.");
+  const content = rows.length ? table(`Checks of ${title}`, ["Status", "Code", "What was seen", "What to do"], rows, "checks") : el("p", { class: "facts" }, idle ? "Nothing here for this auditor to judge." : "No findings.");
   return el("section", { class: "auditor" }, heading, content);
 }
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from parley.render.report_json import AuditorJson, ReportJson
-from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, number, worst_first
+from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, listed, number, verdict, worst_first
 from parley.wire.text import count
 
 _STYLES: Final = {"FAIL": "bold red", "WARNING": "bold yellow", "SUCCESS": "bold green", "INFORMATION": "dim"}
@@ -23,9 +23,7 @@ def print_report(report: ReportJson, out: TextIO) -> None:
     console.print(_head(report))
     for auditor in report["auditors"]:
         console.print()
-        console.print(
-            Text(auditor["name"], style="bold"), Text(VERDICTS[auditor["status"]], _STYLES[auditor["status"]])
-        )
+        console.print(Text(auditor["name"], style="bold"), Text(verdict(auditor), _STYLES[auditor["status"]]))
         console.print(_checks(auditor, narrow=console.width < _NARROW))
         console.print(Padding(_rest(auditor), (0, 0, 0, 2)))
 
@@ -84,14 +82,10 @@ def _checks(auditor: AuditorJson, *, narrow: bool) -> RenderableType:
 
 
 def _rest(auditor: AuditorJson) -> RenderableType:
-    lines = [Text(f"passed: {_numbers(auditor['passed'])}", style="dim")] if auditor["passed"] else []
+    lines = [Text(f"passed: {listed(auditor['passed'])}", style="dim")] if auditor["passed"] else []
     if auditor["notApplicable"]:
-        lines.append(Text(f"not applicable: {_numbers(auditor['notApplicable'])}", style="dim"))
+        lines.append(Text(f"not applicable: {listed(auditor['notApplicable'])}", style="dim"))
     for reason in dict.fromkeys(one["reason"] for one in auditor["untested"]):
-        codes = _numbers([one["code"] for one in auditor["untested"] if one["reason"] == reason])
+        codes = listed([one["code"] for one in auditor["untested"] if one["reason"] == reason])
         lines.append(Text(f"not tested: {codes} ({reason})", style="dim"))
     return Group(*lines)
-
-
-def _numbers(codes: list[str]) -> str:
-    return ", ".join(map(number, codes))

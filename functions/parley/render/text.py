@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from parley.render.report_json import ReportJson
-from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, number, worst_first
+from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, listed, verdict, worst_first
 from parley.wire.text import count
 
 
@@ -23,17 +23,17 @@ def _lines(report: ReportJson) -> Iterator[str]:
     yield from aside(report)
     for auditor in report["auditors"]:
         yield ""
-        yield f"{auditor['name']}: {VERDICTS[auditor['status']]}"
+        yield f"{auditor['name']}: {verdict(auditor)}"
         for check in worst_first(auditor["checks"]):
             yield f"  {check['status']:<11} {check['code']}"
             yield f"    {check['message']}"
             if check["recommendation"]:
                 yield f"    -> {check['recommendation']}"
         if auditor["passed"]:
-            yield f"  passed: {', '.join(number(code) for code in auditor['passed'])}"
+            yield f"  passed: {listed(auditor['passed'])}"
         if auditor["notApplicable"]:
-            yield f"  not applicable: {', '.join(number(code) for code in auditor['notApplicable'])}"
+            yield f"  not applicable: {listed(auditor['notApplicable'])}"
         reasons = dict.fromkeys(one["reason"] for one in auditor["untested"])
         for reason in reasons:
-            codes = (number(one["code"]) for one in auditor["untested"] if one["reason"] == reason)
-            yield f"  not tested: {', '.join(codes)} ({reason})"
+            codes = [one["code"] for one in auditor["untested"] if one["reason"] == reason]
+            yield f"  not tested: {listed(codes)} ({reason})"

@@ -2,13 +2,28 @@
 
 from typing import Final
 
-from parley.render.report_json import CheckJson, ReportJson
+from parley.render.report_json import AuditorJson, CheckJson, ReportJson
 
 PROTOCOLS: Final = {"serverCard": "MCP Server Card", "mcp": "MCP server", "a2a": "A2A Agent Card"}
 STATES: Final = {"not_detected": "not detected", "indicated": "indicated", "confirmed": "confirmed"}
 VERDICTS: Final = {"SUCCESS": "success", "WARNING": "warning", "FAIL": "fail", "INFORMATION": "not checked"}
 
+LISTED: Final = 16
+"""Codes that are listed one by one."""
+
 _WORST_FIRST: Final = {"FAIL": 0, "WARNING": 1, "SUCCESS": 2, "INFORMATION": 3}
+
+
+def listed(codes: list[str]) -> str:
+    """CheckCodes by their numbers; of many, only how many: whoever wants them all takes the JSON."""
+    return ", ".join(map(number, codes)) if len(codes) <= LISTED else f"{len(codes)} rules"
+
+
+def verdict(auditor: AuditorJson) -> str:
+    """An auditor's status in a word; one that had nothing to judge is not applicable rather than not checked."""
+    if not auditor["checks"] and not auditor["passed"] and not auditor["untested"]:
+        return "not applicable"
+    return VERDICTS[auditor["status"]]
 
 
 def worst_first(checks: list[CheckJson]) -> list[CheckJson]:
