@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -272,3 +273,22 @@ def test_a_table_that_is_down_is_said_and_the_audit_answers(
     assert any(line.get("level") == "WARNING" for line in lines)
     for made in (lambda_module._api, lambda_module._counter, lambda_module._client):
         made.cache_clear()
+
+
+def test_a_badge_has_the_function_call_itself_later(
+    handler: Any, audits: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[dict[str, Any]] = []
+    client = SimpleNamespace(invoke=lambda **call: calls.append(call))
+    monkeypatch.setattr("boto3.client", lambda service: client if service == "lambda" else None)
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "parley")
+    call(handler, "/v1/audit", "url=https://weather.example.com/mcp")
+    later = time.time() + 2 * 86_400
+    handler._api()._clock = lambda: later
+    handler._api()._store._clock = lambda: later
+    for _ in range(3):
+        assert "fail" in call(handler, "/badge", "url=https://weather.example.com/mcp")[2]
+    (one,) = calls
+    assert (one["FunctionName"], one["InvocationType"]) == ("parley", "Event")
+    assert handler.handler(json.loads(one["Payload"]), CONTEXT) == {}
+    assert audits == ["https://weather.example.com/mcp"] * 2

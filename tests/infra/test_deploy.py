@@ -94,6 +94,17 @@ def test_the_table_holds_it_under_its_origin_until_it_expires(service: Service) 
     assert int(item["expires"]["N"]) > 0
 
 
+def test_a_badge_is_a_picture_and_starts_nothing(service: Service) -> None:
+    never = "https://never-audited.example.com"
+    badge = service.get(f"/badge?url={never}&style=flat-square")
+    assert badge.status_code == 200
+    assert badge.headers["Content-Type"] == "image/svg+xml"
+    assert badge.headers["Cache-Control"] == "public, max-age=300, s-maxage=300"
+    assert "not checked" in badge.text
+    assert service.get(f"/badge.json?url={never}").json()["message"] == "not checked"
+    assert service.audit(never, "&stored=true").status_code == 404
+
+
 def test_an_unknown_path_is_the_functions_to_answer(service: Service) -> None:
     answer = service.get("/nothing/here")
     assert answer.status_code == 404
