@@ -266,7 +266,7 @@ def test_header_names_of_a_recording_may_be_in_any_case(tmp_path: Path, site: Re
 
 
 @pytest.mark.parametrize("arguments", [("audit", "http://127.0.0.1:9"), ("checks",)])
-@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("redirection", [">&-", *([">/dev/full"] if Path("/dev/full").exists() else [])])
 def test_output_that_cannot_be_written(arguments: tuple[str, ...], redirection: str) -> None:
     script = f'"{sys.executable}" -m parley {" ".join(arguments)} {redirection}'
     ended = subprocess.run(
