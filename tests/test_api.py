@@ -592,3 +592,63 @@ def test_the_largest_report_fits() -> None:
     assert len(json.loads(body)["auditors"][0]["checks"]) > 300
     assert len(body) < 1_000_000
     assert len(gzip.compress(body)) < 256_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b"not json",
+        b"[]",
+        b'{"reportVersion": "0"}',
+        b'{"reportVersion": "1", "status": "GREAT", "protocols": {}}',
+    ],
+)
+def test_a_damaged_report_is_none(body: bytes) -> None:
+    badges = BadgeBench()
+    key = badges.api._key(badges.audience(), HOST)
+    assert key is not None
+    begun = badges.store.begin(key)
+    assert isinstance(begun, Run)
+    badges.store.finish(key, begun.owner, body)
+    assert badges.badge() == "Parley: not checked"
+    assert badges.badge(protocol="mcp") == "MCP server: not checked"
+    assert badges.get(stored="true").status == 404
+    for format_ in ("json", "text"):
+        assert badges.get(format=format_).status == 200
+    assert badges.audits == 2
+
+
+def test_an_outage_does_not_replace_what_was_good(bench: Bench) -> None:
+    good = bench.get()
+    bench.clock.now += FRESH + 1
+    for status in (503, 429):
+        bench.site = Site({}, default=Answer(status=status))
+        assert json.loads(bench.get().body)["status"] == "FAIL"
+        bench.clock.now += FAILURE_KEPT + 1
+    assert bench.get(stored="true").body == good.body
+    bench.site = Site({})
+    bench.get()
+    assert bench.get(stored="true").body != good.body
+
+
+def test_an_answer_to_a_refresh_is_kept_by_no_cache(bench: Bench) -> None:
+    assert bench.get(refresh="true").headers["Cache-Control"] == "no-store"
+    assert bench.get(refresh="true").headers["Cache-Control"] == "no-store"
+    assert bench.get().headers["Cache-Control"].startswith("public")
+
+
+def test_limits_hold_without_the_store() -> None:
+    bench = Bench(store=_Broken())  # type: ignore[arg-type]
+
+    class Uncounting:
+        def take(self, name: str, *, limit: int, window: int) -> int | None:
+            return None
+
+    api = Api(bench.store, Uncounting(), clock=bench.clock)
+    audience = Audience(
+        policy="public", audit=bench.audit, refuses=lambda _: False, quotas=((PER_CLIENT, "192.0.2.1"),)
+    )
+    request = ApiRequest(method="GET", path="/v1/audit", query={"url": HOST})
+    statuses = [api(request, audience).status for _ in range(PER_CLIENT.limit + 1)]
+    assert statuses == [200] * PER_CLIENT.limit + [429]

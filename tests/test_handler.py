@@ -164,9 +164,9 @@ def test_refresh_event(handler: Any, audits: list[str]) -> None:
     ("viewer", "caller", "names"),
     [
         (None, "192.0.2.9", ["192.0.2.9"]),
-        ("198.51.100.7:4711", "192.0.2.9", ["198.51.100.7", "192.0.2.9"]),
-        ("2001:db8:1:2:3:4:5:6:4711", "192.0.2.9", ["2001:db8:1:2::/64", "192.0.2.9"]),
-        ("nonsense:1", "2001:db8::1", ["unreadable", "2001:db8::/64"]),
+        ("198.51.100.7:4711", "192.0.2.9", ["198.51.100.7 by 192.0.2.9", "192.0.2.9"]),
+        ("2001:db8:1:2:3:4:5:6:4711", "192.0.2.9", ["2001:db8:1:2::/64 by 192.0.2.9", "192.0.2.9"]),
+        ("nonsense:1", "2001:db8::1", ["unreadable by 2001:db8::/64", "2001:db8::/64"]),
     ],
 )
 def test_who_is_counted(handler: Any, viewer: str | None, caller: str, names: list[str]) -> None:
@@ -195,6 +195,10 @@ def test_logs_are_one_json_line_each_and_hold_no_secret(
     lines = [json.loads(line) for line in out.splitlines()]
     assert any(line.get("message") == "answered" and line["status"] == 400 for line in lines)
     assert any("_aws" in line for line in lines)  # the metrics
+    (audited,) = (line for line in lines if line.get("message") == "audited")
+    assert audited["host"] == "https://weather.example.com"
+    assert "37A-McpServerCardAuditor-400" in audited["codes"]
+    assert audited["durationMs"] >= 0
 
 
 def test_a_crash_of_ours_is_counted(
@@ -292,3 +296,24 @@ def test_a_badge_has_the_function_call_itself_later(
     assert (one["FunctionName"], one["InvocationType"]) == ("parley", "Event")
     assert handler.handler(json.loads(one["Payload"]), CONTEXT) == {}
     assert audits == ["https://weather.example.com/mcp"] * 2
+
+
+@pytest.mark.parametrize(
+    "change", [{"headers": None}, {"body": "!", "isBase64Encoded": True}, {"rawPath": "/a\nb"}, {"body": None}]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "TRACE", "PROPFIND"])
+def test_odd_events_are_answered(handler: Any, method: str, change: dict[str, Any]) -> None:
+    one = event("/v1/checks", method=method) | change
+    answer = handler.handler(one, CONTEXT)
+    assert answer["statusCode"] in (200, 404, 405)
+    if answer["statusCode"] != 200:
+        headers = {name.lower(): value for name, value in answer["headers"].items()}
+        assert headers["content-type"] == "application/problem+json"
+
+
+def test_an_audit_is_not_begun_without_time_for_it(handler: Any, audits: list[str]) -> None:
+    hurried = SimpleNamespace(**vars(CONTEXT) | {"get_remaining_time_in_millis": lambda: 9_000})
+    answer = handler.handler(event("/v1/audit", "url=https://weather.example.com"), hurried)
+    assert (answer["statusCode"], answer["headers"]["Retry-After"]) == (202, "1")
+    assert audits == []
+    assert call(handler, "/v1/audit", "url=https://weather.example.com")[0] == 200

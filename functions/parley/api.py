@@ -10,15 +10,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from parley import __version__
 from parley.render import badge
 from parley.render.report_json import ReportJson, encode, report_json
-from parley.render.words import PROTOCOLS, VERDICTS
-from parley.report import Report
+from parley.render.words import PROTOCOLS, STATES, VERDICTS
+from parley.report import REPORT_VERSION, Attempt, Report
 from parley.rule_set import rule_set
 from parley.store import Busy, Counter, Hit, Key, ReportStore, Run, Stored, StoreError
+from parley.store.memory_counter import MemoryCounter
 from parley.target import Target, TargetError
 from parley.wire.media_type import essence
 
@@ -83,12 +84,14 @@ class Audience:
     ``audit`` visits what the policy called ``policy`` allows, and ``refuses`` says without any request whether it
     forbids a target. Reports are kept apart by policy, so that nobody reads what only another could have audited.
     ``quotas`` are what an audit counts against, and as whose; none for somebody who may have as many as they want.
+    ``has_time`` tells whether there is time left for a whole audit.
     """
 
     policy: str
     audit: Callable[[str], Report]
     refuses: Callable[[Target], bool]
     quotas: tuple[tuple["Quota", str], ...] = ()
+    has_time: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,7 @@ class Quota:
 
 PER_CLIENT: Final = Quota(name="client", limit=20, window=60)
 
-PER_CALLER: Final = Quota(name="caller", limit=120, window=60)
+PER_CALLER: Final = Quota(name="caller", limit=60, window=60)
 """Of whoever called the API itself: a client, or a content network's server on behalf of many."""
 
 PER_ADDRESS: Final = Quota(name="address", limit=10, window=60)
@@ -151,6 +154,7 @@ class Api:
     ) -> None:
         self._store = store
         self._counter = counter
+        self._own_counter = MemoryCounter(clock=clock)
         self._queue = queue
         self._waiters = threading.BoundedSemaphore(WAITERS)
         self._clock = clock
@@ -244,7 +248,9 @@ class Api:
         self._queue_refresh(key, good)
         if self._clock() - good.made_at > STALE:
             return protocol, badge.STALE, None
-        report: ReportJson = json.loads(good.body)
+        report = _read(good.body)
+        if report is None:
+            return protocol, badge.NOT_CHECKED, None
         if protocol is None:
             return None, VERDICTS[report["status"]], None
         one = report["protocols"][protocol]
@@ -306,7 +312,7 @@ class Api:
             log.warning("%s", error)
             raise _ProblemError(503, "Store unavailable", "Stored reports cannot be read just now.") from error
         kept = entry and (entry.good or entry.failure)
-        if not kept:
+        if not kept or _read(kept.body) is None:
             raise _ProblemError(missing, "No stored report", "Nobody has had this URL audited yet.")
         return self._report(request, kept)
 
@@ -322,19 +328,22 @@ class Api:
                 begun = self._store.begin(key, refresh=refresh)
             except StoreError as error:
                 log.warning("%s", error)
-                return self._unstored(request, audience.audit(asked))
+                return self._unkept(request, audience, asked)
             match begun:
+                case Hit(stored=stored) if _read(stored.body) is None:  # damaged: as if it were not there
+                    return self._unkept(request, audience, asked)
                 case Hit(stored=stored, retry_after=retry_after):
                     return self._report(request, stored, retry_after=retry_after)
+                case Run(owner=owner) if not audience.has_time():
+                    self._abandon(key, owner)  # a stump of an audit would stand for the site; the next caller has time
+                    return _later(1)
                 case Run(owner=owner):
                     return self._run(request, audience, asked, key, owner)
                 case Busy():
                     # What the other brings is newer than this request.
                     refresh = False
                     if self._clock() >= ends or not self._waiters.acquire(blocking=False):
-                        later = {"Retry-After": "5", "Cache-Control": "no-store"}
-                        body = {"status": "running", "detail": "The audit is under way; ask again."}
-                        return _json(body, later, status=202)
+                        return _later(5)
                     try:
                         self._sleep(pause)
                     finally:
@@ -353,8 +362,7 @@ class Api:
             self._abandon(key, owner)
             return _refused(report)
         body = encode(report_json(report))
-        answered = any(attempt.outcome == "ok" for attempt in report.attempts)
-        failed = not report.conclusive or not answered
+        failed = not report.conclusive or not any(_is_answer(attempt) for attempt in report.attempts)
         kept = True
         try:
             self._store.finish(key, owner, body, failed=failed)
@@ -366,6 +374,13 @@ class Api:
         if not kept or stored is None or stored.body != body:
             return self._unstored(request, report)
         return self._report(request, stored, cache="miss")
+
+    def _unkept(self, request: ApiRequest, audience: Audience, asked: str) -> ApiResponse:
+        """Audit without the store. That is no way around the limits: this process counts, too."""
+        for quota, whom in audience.quotas:
+            quota.take(self._own_counter, whom)
+            quota.take(self._counter, whom)
+        return self._unstored(request, audience.audit(asked))
 
     def _abandon(self, key: Key, owner: str) -> None:
         try:
@@ -395,6 +410,8 @@ class Api:
         }
         if retry_after is not None:
             headers["Retry-After"] = str(retry_after)
+        if _flag(request.query, "refresh"):  # the same request a minute later is to reach us again
+            headers["Cache-Control"] = "no-store"
         return self._formatted(request, stored.body, headers)
 
     def _unstored(self, request: ApiRequest, report: Report) -> ApiResponse:
@@ -410,6 +427,35 @@ class Api:
         from parley.render.text import text
 
         return _conditional(request, text(json.loads(body)).encode(), _TEXT, headers)
+
+
+def _is_answer(attempt: Attempt) -> bool:
+    """Whether a site had its say: an outage or a rate limit says nothing that should replace what it said before."""
+    status = attempt.http_status
+    return attempt.outcome == "ok" and status is not None and status != 429 and status < 500
+
+
+def _read(body: bytes) -> ReportJson | None:
+    """A kept report; None for one that is damaged, or of a version that this program does not know."""
+    try:
+        report = json.loads(body)
+    except ValueError:
+        return None
+    match report:
+        case {"reportVersion": version, "status": str(status), "protocols": dict(protocols)} if (
+            version == REPORT_VERSION and status in VERDICTS and set(protocols) == set(PROTOCOLS)
+        ):
+            sound = all(
+                isinstance(one, dict) and one.get("status") in VERDICTS and one.get("state") in STATES
+                for one in protocols.values()
+            )
+            return cast(ReportJson, report) if sound else None
+    return None
+
+
+def _later(seconds: int) -> ApiResponse:
+    headers = {"Retry-After": str(seconds), "Cache-Control": "no-store"}
+    return _json({"status": "running", "detail": "The audit is under way; ask again."}, headers, status=202)
 
 
 def _refused(report: Report) -> ApiResponse:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 SPARE: Final = 5.0
 """Seconds of the function's time that an audit leaves, to store its report and to answer."""
 
+ENOUGH: Final = 18.0
+"""Seconds without which an audit is not begun: it would be cut short, and its stump kept as the site's report."""
+
 logger = Logger(service="parley")
 metrics = Metrics(namespace="Parley", service="parley")
 # It holds one event at a time, in a class attribute; that is how many a Lambda process is given.
@@ -65,6 +68,11 @@ def handler(event: dict[str, Any], context: "LambdaContext") -> dict[str, Any]:
     return app.resolve(event, context)
 
 
+@app.not_found
+def _no_route(_: Exception) -> Response[str]:
+    return _every_route()
+
+
 @app.route(".*", method=["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"])
 def _every_route() -> Response[str]:
     event: dict[str, Any] = app.current_event.raw_event
@@ -74,7 +82,8 @@ def _every_route() -> Response[str]:
         metrics.add_metric(name="Audit", unit=MetricUnit.Count, value=1)
     if "X-Parley-Store" in headers:
         metrics.add_metric(name="StoreUnavailable", unit=MetricUnit.Count, value=1)
-    logger.info("answered", route=event["rawPath"][:100], status=answer.status, cache=headers.get("X-Parley-Cache"))
+    route = event["rawPath"] if event["rawPath"] in _api().paths else "other"
+    logger.info("answered", route=route, status=answer.status, cache=headers.get("X-Parley-Cache"))
     return Response(
         status_code=answer.status,
         content_type=headers.pop("Content-Type", None),
@@ -107,22 +116,28 @@ def _audience(event: dict[str, Any], context: "LambdaContext") -> Audience:
         counter=_counter(),
         quotas=_quotas(event),
         origin=Url.parse(about).origin,
-        limits=lambda: Limits().ending_within(context.get_remaining_time_in_millis() / 1000 - SPARE),
+        limits=lambda: Limits().ending_within(_seconds_left(context)),
+        has_time=lambda: _seconds_left(context) >= ENOUGH,
     )
+
+
+def _seconds_left(context: "LambdaContext") -> float:
+    return max(0.0, context.get_remaining_time_in_millis() / 1000 - SPARE)
 
 
 def _quotas(event: dict[str, Any]) -> tuple[tuple[Quota, str], ...]:
     """Whom an audit is counted by: the viewer that CloudFront names, and the address that called this API.
 
-    Whoever calls the API itself may write CloudFront's header, so that address never counts alone.
+    Whoever calls the API itself may write CloudFront's header, so the viewer never counts alone.
     """
     caller = event.get("requestContext", {}).get("http", {}).get("sourceIp")
     if not caller:
         return ()  # this function itself, for a badge
-    viewer = event["headers"].get("cloudfront-viewer-address", "").rpartition(":")[0]
+    viewer = _headers(event).get("cloudfront-viewer-address", "").rpartition(":")[0]
     if not viewer:
         return ((PER_CLIENT, _network(caller)),)
-    return ((PER_CLIENT, _network(viewer)), (PER_CALLER, _network(caller)))
+    # By both together, so that a forged viewer costs the real one nothing.
+    return ((PER_CLIENT, f"{_network(viewer)} by {_network(caller)}"), (PER_CALLER, _network(caller)))
 
 
 def _network(address: str) -> str:
@@ -154,10 +169,18 @@ def _request(event: dict[str, Any]) -> ApiRequest:
     for name, value in parse_qsl(event.get("rawQueryString", ""), keep_blank_values=True, errors="replace"):
         query.setdefault(name, value)
     body = event.get("body") or ""
+    try:
+        raw = base64.b64decode(body) if event.get("isBase64Encoded") else body.encode("utf-8")
+    except ValueError:
+        raw = b"\xff"  # no text, as the API will say
     return ApiRequest(
         method=event["requestContext"]["http"]["method"],
         path=event["rawPath"],
         query=query,
-        headers={name.lower(): value for name, value in event.get("headers", {}).items()},
-        body=base64.b64decode(body) if event.get("isBase64Encoded") else body.encode("utf-8"),
+        headers=_headers(event),
+        body=raw,
     )
+
+
+def _headers(event: dict[str, Any]) -> dict[str, str]:
+    return {name.lower(): value for name, value in (event.get("headers") or {}).items()}

@@ -1,5 +1,6 @@
 """What the local server and the Lambda function share: audits under a policy, on somebody's behalf."""
 
+import logging
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -14,6 +15,8 @@ from parley.target import Target
 if TYPE_CHECKING:
     from parley.fetch.client import Fetcher
 
+log = logging.getLogger(__name__)
+
 
 def audience(
     name: str,
@@ -23,6 +26,7 @@ def audience(
     quotas: tuple[tuple[Quota, str], ...] = (),
     origin: str | None = None,
     limits: Callable[[], Limits] = Limits,
+    has_time: Callable[[], bool] = lambda: True,
 ) -> Audience:
     """Somebody who may have audited what ``policy`` allows.
 
@@ -39,14 +43,28 @@ def audience(
             fetcher = Fetcher(target.url, policy, limits=limits())
             return fetcher if counter is None else _CountedDoor(fetcher, counter)
 
-        return audit(asked, open_door, origin=origin or ORIGIN)
+        report = audit(asked, open_door, origin=origin or ORIGIN)
+        log.info("audited", extra=_told(report))
+        return report
 
     return Audience(
         policy=name,
         audit=visit,
         refuses=lambda target: policy.refuse_url(target.url) is not None,
         quotas=quotas,
+        has_time=has_time,
     )
+
+
+def _told(report: Report) -> dict[str, object]:
+    """What a log says of an audit: whose host, what came of it, how long it took. No path, no text of the site's."""
+    return {
+        "host": report.origin,
+        "verdict": report.status.value,
+        "codes": sorted({check.code for auditor in report.auditors for check in auditor.checks}),
+        "requests": len(report.attempts),
+        "durationMs": report.duration_ms,
+    }
 
 
 class _CountedDoor:
