@@ -44,7 +44,7 @@ def audience(
             return fetcher if counter is None else _CountedDoor(fetcher, counter)
 
         report = audit(asked, open_door, origin=origin or ORIGIN)
-        log.info("audited", extra=_told(report))
+        log.info("audited" if report.refusal is None else "refused", extra=_told(report))
         return report
 
     return Audience(
