@@ -190,6 +190,7 @@ def test_logs_are_one_json_line_each_and_hold_no_secret(
     monkeypatch.setattr(handler.logger.registered_handler, "stream", sys.stdout)
     call(handler, "/v1/audit", "url=https://ann:hunter2@weather.example.com/&x=hunter2", cookie="hunter2")
     call(handler, "/v1/audit", "url=https://weather.example.com/%0aforged")
+    call(handler, "/v1/audit", "url=https://weather.example.com/%2523")
     out = capsys.readouterr().out
     assert "hunter2" not in out
     lines = [json.loads(line) for line in out.splitlines()]
