@@ -109,6 +109,20 @@ def test_named(answers: dict[str, Answer], asked: str, is_named: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("answers", "asked", "is_everywhere"),
+    [
+        ({ENDPOINT: Answer(status=401)}, HOST, False),
+        ({ENDPOINT: Answer(status=401)}, ENDPOINT, False),
+        ({ENDPOINT: Answer(status=401), f"{HOST}/": Answer(status=401)}, HOST, True),
+    ],
+)
+def test_everywhere(answers: dict[str, Answer], asked: str, is_everywhere: bool) -> None:
+    one = gate(Site(answers).gather(asked))
+    assert one is not None
+    assert one.is_everywhere == is_everywhere
+
+
+@pytest.mark.parametrize(
     ("url", "called"),
     [
         ("https://a.example/mcp", True),

@@ -7,7 +7,17 @@ import pytest
 from gated import ENDPOINT, ISSUER, PATH_PRM, PRM, gated, metadata, refused
 from parley.documents.mcp_gate import Gate, gate, gate_among
 from parley.documents.mcp_plan import Purpose
-from parley.documents.oauth import How, difference, is_inside, metadata_urls, pointer, read, same_resource, server_urls
+from parley.documents.oauth import (
+    How,
+    difference,
+    is_inside,
+    is_resource,
+    metadata_urls,
+    pointer,
+    read,
+    same_resource,
+    server_urls,
+)
 from parley.evidence import FailureCode, Request
 from parley.fetch.policy import DEPLOYED, LOCAL, Place, Policy
 from parley.wire.url import Url
@@ -28,6 +38,22 @@ SAME: list[tuple[object, str, bool]] = [
     (None, "https://a.example/", False),
     (["https://a.example/"], "https://a.example/", False),
 ]
+
+
+RESOURCES: list[tuple[object, str, bool]] = [
+    ("https://a.example", "https://a.example/", True),
+    ("https://A.example:443/mcp", "https://a.example/mcp", True),
+    ("https://a.example/mcp/", "https://a.example/mcp", False),
+    ("https://a.example/mcp#x", "https://a.example/mcp", False),
+    ("http://a.example/mcp", "https://a.example/mcp", False),
+    ("urn:x", "https://a.example/mcp", False),
+    (None, "https://a.example/", False),
+]
+
+
+@pytest.mark.parametrize(("written", "requested", "same"), RESOURCES)
+def test_is_resource(written: object, requested: str, same: bool) -> None:
+    assert is_resource(written, requested) == same
 
 
 @pytest.mark.parametrize(("written", "requested", "same"), SAME)

@@ -512,6 +512,16 @@ def test_requests_of_an_audit() -> None:
     assert len(server.asked) == 5
 
 
+def test_a_session_is_ended_when_the_requests_to_the_target_or_the_time_are_spent() -> None:
+    with audited(lambda asked: answer(), limits=Limits(target_requests=1, requests=3)) as (server, fetch):
+        end = Request(purpose="test", url=server.url(), method="DELETE", headers={"Mcp-Session-Id": "1"})
+        outcomes = [fetch(one).outcome for one in (get(server.url()), get(server.url()), end, end, end)]
+    assert outcomes == ["ok", "budget", "ok", "ok", "budget"]  # all requests together hold for it too
+    with audited(lambda asked: answer(), limits=Limits(audit_seconds=0.0)) as (server, fetch):
+        end = Request(purpose="test", url=server.url(), method="DELETE", headers={"Mcp-Session-Id": "1"})
+        assert [fetch(one).outcome for one in (get(server.url()), end)] == ["budget", "ok"]
+
+
 def test_redirects_count_as_requests() -> None:
     limits = Limits(requests=2)
     with audited(lambda asked: redirect("/a"), limits=limits) as (server, fetch):

@@ -2,16 +2,17 @@
 
 import json
 import threading
+from collections.abc import Callable
 
 import pytest
 
-from mcp_servers import JSON_TYPE, TOOL, Server, dual, error, legacy, modern, tool
+from mcp_servers import JSON_TYPE, TOOL, Server, dual, error, legacy, modern, result, tool
 from parley.audit import judge
 from parley.documents.mcp_plan import FOREIGN_ORIGIN, PAGES, PLAN, STEPS, TOOL_PAGES, Purpose, Spoken
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
 from parley.fetch.client import CALLS, METHODS
 from parley.probes.mcp import gather
-from parley.report import Protocol, State
+from parley.report import Protocol, State, Status
 from parley.target import Target
 from sites import HOST, Answer, Site, card, fails, html, numbers, served
 
@@ -256,7 +257,7 @@ PLACES = [
     ("403 for every POST", Answer(status=403, body=b"<Error>AccessDenied</Error>"), HOST, [], State.NOT_DETECTED, True),
     ("a password for the whole site", Answer(status=401, headers={"www-authenticate": 'Basic realm="x"'}), HOST, [], State.NOT_DETECTED, True),
     ("a redirect to a login", Answer(status=302, headers={"location": "https://login.example/"}), HOST, [], State.NOT_DETECTED, True),
-    ("a bearer token is asked for", Answer(status=401, headers={"www-authenticate": "Bearer"}), HOST, [], State.INDICATED, True),
+    ("a bearer token is asked for everywhere", Answer(status=401, headers={"www-authenticate": "Bearer"}), HOST, [], State.NOT_DETECTED, True),
     ("a refusal by JSON-RPC", Answer(status=401, body=error(None, -32001).body, headers=JSON_TYPE), HOST, [], State.INDICATED, True),
     ("a bot wall", WALL, HOST, [], State.NOT_DETECTED, False),
     ("a bot wall before what is claimed", WALL, MCP, [], State.NOT_DETECTED, False),
@@ -267,7 +268,78 @@ PLACES = [
     ("no such name", fails(FailureCode.DNS, "its name does not resolve"), MCP, [400], State.NOT_DETECTED, True),
     ("an error of the server", Answer(status=500), MCP, [400], State.INDICATED, True),
     ("too many requests", Answer(status=429), MCP, [], State.NOT_DETECTED, False),
+    ("out of service at a guess", Answer(status=503), HOST, [], State.NOT_DETECTED, False),
 ]  # fmt: skip
+
+
+# What POST alone is answered, while GET and all the rest work: (name, answer, codes, conclusive)
+POSTS = [
+    ("a bot wall", WALL, [], False),
+    ("too many requests", Answer(status=429), [], False),
+    ("a bad gateway", Answer(status=502), [], False),
+    ("out of service", Answer(status=503), [], False),
+    ("a time-out", fails(FailureCode.TIMEOUT, "timed out after 8 s"), [], False),
+    ("deeper than is read", Answer(body=b'{"jsonrpc":"2.0","result":' + b"[" * 99 + b"]" * 99 + b"}", headers=JSON_TYPE), [], False),
+    ("nothing", Answer(status=404), [400], True),
+    ("an error of the server", Answer(status=500), [400], True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "codes", "conclusive"), [one[1:] for one in POSTS], ids=[one[0] for one in POSTS])
+def test_get_says_nothing_of_what_post_would_have_met(answer: Answer, codes: list[int], conclusive: bool) -> None:
+    def server(request: Request) -> Answer:
+        return answer if request.method == "POST" else Answer(status=405)
+
+    def walled_in_one_era(request: Request) -> Answer:
+        return answer if request.purpose == Purpose.DISCOVER else Answer(status=405)
+
+    for one in (server, walled_in_one_era):
+        for asked in (MCP, HOST):
+            report = Site({}, mcp={MCP: one}).audit(asked)
+            found = [code for code in numbers(report, AUDITOR) if code != 100]
+            mcp = report.protocols[Protocol.MCP]
+            assert (found, mcp.conclusive) == (codes if asked == MCP else [], conclusive)
+            assert mcp.state is (State.INDICATED if found else State.NOT_DETECTED)
+    carded = Site({CARD: served(card(remotes=[remote(MCP)]))}, mcp={MCP: server}).audit()
+    mcp = carded.protocols[Protocol.MCP]
+    assert (mcp.state, mcp.status) == (State.INDICATED, Status.FAIL if codes else Status.INFORMATION)
+
+
+def jsonrpc(code: int, data: object = ..., tools: bool = False) -> Callable[[Request], Answer]:
+    """A JSON-RPC server that refuses everything with one code, or all but the list of its tools."""
+
+    def server(request: Request) -> Answer:
+        if request.method != "POST":
+            return Answer(status=405)
+        request_id = json.loads(request.body or b"").get("id")
+        if tools and request.purpose in (Purpose.TOOLS, Purpose.TOOLS_AGAIN):
+            return result(request_id, {"tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "public"})
+        return error(request_id, code, data=data)
+
+    return server
+
+
+SUPPORTED = {"supported": ["2026-07-28"], "requested": "1900-01-01"}
+
+
+@pytest.mark.parametrize(
+    ("server", "asked", "is_modern"),
+    [
+        (jsonrpc(-32004), f"{HOST}/a2a", False),
+        (jsonrpc(-32004), MCP, False),
+        (jsonrpc(-32004, SUPPORTED), f"{HOST}/a2a", True),
+        (jsonrpc(-32004, tools=True), f"{HOST}/a2a", True),
+        (jsonrpc(-32020), f"{HOST}/a2a", False),
+        (jsonrpc(-32022), f"{HOST}/a2a", False),
+        (jsonrpc(-32022, SUPPORTED), f"{HOST}/a2a", True),
+        (jsonrpc(-32021, {"requiredCapabilities": {}}), f"{HOST}/a2a", True),
+        (jsonrpc(-32020, tools=True), f"{HOST}/a2a", True),
+        (jsonrpc(-32022), MCP, True),
+    ],
+)
+def test_codes_that_others_use_too(server: Callable[[Request], Answer], asked: str, is_modern: bool) -> None:
+    mcp = Site({}, mcp={asked: server}).audit(asked).protocols[Protocol.MCP]
+    assert (mcp.details.get("era") == "modern") == is_modern
 
 
 @pytest.mark.parametrize(

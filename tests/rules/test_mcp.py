@@ -12,7 +12,7 @@ from parley.documents.mcp_plan import FUTURE_VERSION, MODERN_VERSION, PLAN, Purp
 from parley.evidence import FailureCode, Request
 from parley.report import Protocol, Report, State, Status
 from parley.rules.mcp import McpServerRules
-from sites import HOST, Answer, Site, card, html, numbers, served
+from sites import HOST, Answer, Site, card, fails, html, numbers, served
 
 AUDITOR = "PARLEY-McpServerAuditor"
 MCP = f"{HOST}/mcp"
@@ -281,6 +281,8 @@ CASES: list[tuple[str, Server, list[int]]] = [
     ("a null cursor", modern(changes={Purpose.TOOLS: adds(nextCursor=None)}), []),
     ("a capability that is true", modern(capabilities={"tools": True}), [453]),
     ("a capability that is an array", legacy(capabilities={"tools": [], "x": 1}), [453]),
+    ("an option of a capability that is a text", modern(capabilities={"tools": {"listChanged": "x"}}), [453]),
+    ("options of capabilities", dual(capabilities={"tools": {"listChanged": False}, "logging": {"subscribe": 1}}), [110]),
     ("an extension without a prefix", modern(capabilities={"tools": {}, "extensions": {"tasks": {}}}), [454]),
     ("an extension whose settings are true", modern(capabilities={"tools": {}, "extensions": {"com.example/tasks": True}}), [454]),
     ("an official extension", modern(capabilities={"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}), []),
@@ -390,7 +392,55 @@ def test_gate(endpoint: str, refusal: Answer, prm: Answer, state: State) -> None
     assert codes(report) == [100]
     auditor = next(one for one in report.auditors if one.name == AUDITOR)
     assert {one.reason for one in auditor.untested} == {f"{endpoint}: answered 401, so it needs credentials"}
-    assert auditor.status is Status.SUCCESS  # that it is not redirected was tested
+    assert auditor.status is Status.INFORMATION  # nothing of a server was seen
+
+
+# Gates that nothing green can be said of, or may be: (name, asked, other answers, refusal, state, status)
+GREEN: list[tuple[str, str, dict[str, Answer], Answer, State, Status]] = [
+    ("the whole chain", MCP, {}, REFUSED, State.CONFIRMED, Status.SUCCESS),
+    ("the metadata timed out", MCP, {gated.PATH_PRM: fails(FailureCode.TIMEOUT, "timed out after 8 s")}, REFUSED, State.INDICATED, Status.INFORMATION),
+    ("the same, refused by JSON-RPC", MCP, {gated.PATH_PRM: fails(FailureCode.TIMEOUT, "timed out after 8 s")}, RPC_REFUSED, State.INDICATED, Status.INFORMATION),
+    ("the issuer is out of service", MCP, {gated.OAUTH: Answer(status=503), gated.OPENID: Answer(status=503)}, REFUSED, State.INDICATED, Status.INFORMATION),
+    ("resource in another spelling", MCP, {gated.PATH_PRM: gated.metadata(resource="https://Weather.example:443/mcp")}, REFUSED, State.CONFIRMED, Status.SUCCESS),
+    ("an API that refuses at a guess, with metadata", HOST, {}, REFUSED, State.CONFIRMED, Status.SUCCESS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "more", "refusal", "state", "status"), [one[1:] for one in GREEN], ids=[one[0] for one in GREEN]
+)
+def test_green(asked: str, more: dict[str, Answer], refusal: Answer, state: State, status: Status) -> None:
+    answers = {
+        MCP: refusal,
+        f"OPTIONS {MCP}": gated.PREFLIGHT,
+        f"TOKEN {MCP}": gated.refused('Bearer error="invalid_token"'),
+        gated.PATH_PRM: gated.metadata(),
+        gated.OAUTH: gated.server(),
+    }
+    mcp = gated.GatedSite(answers | more).audit(asked).protocols[Protocol.MCP]
+    assert (mcp.state, mcp.status) == (state, status)
+
+
+# Eras of which one has a fault that blocks: (name, server, codes, era, state)
+ERAS: list[tuple[str, Server, list[int], str, State]] = [
+    ("the modern one's fault", dual(changes={Purpose.DISCOVER: adds(supportedVersions=...)}), [402], "dual", State.CONFIRMED),
+    ("the legacy one's fault", dual(changes={Purpose.INITIALIZE: adds(serverInfo=...)}), [403], "dual", State.CONFIRMED),
+    ("faults of both", dual(changes={Purpose.DISCOVER: adds(supportedVersions=...), Purpose.INITIALIZE: adds(serverInfo=...)}), [402, 403], "dual", State.INDICATED),
+    ("an InitializeResult for any method", legacy(otherwise={Purpose.DISCOVER: lambda r: initialized(r)}), [], "legacy", State.CONFIRMED),
+    ("a DiscoverResult that has a version too", dual(changes={Purpose.DISCOVER: adds(protocolVersion=MODERN_VERSION)}), [], "dual", State.CONFIRMED),
+]  # fmt: skip
+
+
+def initialized(request: Request) -> Answer:
+    info = {"name": "weather", "version": "1.4.0"}
+    return result(request_id(request), {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info})
+
+
+@pytest.mark.parametrize(("server", "wanted", "era", "state"), [one[1:] for one in ERAS], ids=[one[0] for one in ERAS])
+def test_eras(server: Server, wanted: list[int], era: str, state: State) -> None:
+    report = audit(server)
+    mcp = report.protocols[Protocol.MCP]
+    assert (faults(report), mcp.details["era"], mcp.state) == (wanted, era, state)
 
 
 def test_a_server_whose_tools_alone_are_gated_is_found() -> None:

@@ -31,7 +31,13 @@ UNSUPPORTED_VERSION: Final = -32022
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 
-DRAFT_CODES: Final = {-32001: HEADER_MISMATCH, -32003: MISSING_CAPABILITY, -32004: UNSUPPORTED_VERSION}
+_DRAFT_UNSUPPORTED: Final = -32004
+
+DRAFT_CODES: Final = {
+    -32001: HEADER_MISMATCH,
+    -32003: MISSING_CAPABILITY,
+    _DRAFT_UNSUPPORTED: UNSUPPORTED_VERSION,
+}
 """What drafts of 2026-07-28 called the codes (its changelog)."""
 
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
@@ -472,7 +478,9 @@ class Talk:
         """The answer that holds a DiscoverResult, well-formed or not."""
         for purpose in (Purpose.SUPPORTED, Purpose.DISCOVER):
             reply = self.reply(purpose)
-            if reply is not None and reply.result is not None and _is_discover_result(reply.result):
+            if reply is None or reply.result is None or not _is_discover_result(reply.result):
+                continue
+            if self.initialized is None or not _is_for_any_method(reply.result):
                 return reply
         return None
 
@@ -487,8 +495,7 @@ class Talk:
         """A DiscoverResult, or a recognised error of a modern server.
 
         Where ``initialize`` works, such an error may be a legacy server's words, and at a place that nobody claims to
-        be an endpoint, -32601 and -32602 may be those of any JSON-RPC server: there they count only if a modern list
-        was answered too.
+        be an endpoint, those of any JSON-RPC server: there they count only if a modern list was answered too.
         """
         if self.discovered is not None:
             return True
@@ -501,10 +508,16 @@ class Talk:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether all that speaks for a modern server is an error of JSON-RPC's own, at a place that is a guess."""
+        """Whether all that speaks for a modern server is an error whose code others use too.
+
+        At a place that is a guess, that is any code: JSON-RPC's own, and those that anybody may have chosen. -32004 is
+        one of other protocols anywhere (A2A's UnsupportedOperationError, Ethereum's). What MCP has such an error carry
+        beside its code settles it.
+        """
         refused = self.modern_error
-        is_general = refused is not None and refused.code in (METHOD_NOT_FOUND, INVALID_PARAMS)
-        return is_general and self.discovered is None and self.candidate.claim is None
+        if refused is None or self.discovered is not None or _has_modern_data(refused):
+            return False
+        return self.candidate.claim is None or refused.code == _DRAFT_UNSUPPORTED
 
     @cached_property
     def supported(self) -> tuple[str, ...]:
@@ -519,7 +532,7 @@ class Talk:
     def modern_version(self) -> str:
         """The version that modern requests are made in."""
         refused = self.modern_error
-        if refused is None or refused.code not in (UNSUPPORTED_VERSION, -32004):
+        if refused is None or refused.code not in (UNSUPPORTED_VERSION, _DRAFT_UNSUPPORTED):
             return MODERN_VERSION
         listed = supported_by(refused)
         return best_version([one for one in listed if isinstance(one, str)] if isinstance(listed, list) else [])
@@ -606,6 +619,15 @@ class Talk:
         return tuple(reply for reply in found if reply is not None)
 
     @property
+    def openings(self) -> tuple[Reply, ...]:
+        """The answers to the two eras' first POST, by which it is told what stands there.
+
+        GET says nothing of that: what answers it may stand before the server. It counts where nothing else was asked.
+        """
+        posted = tuple(reply for reply in self.first_replies if reply.exchange.method == "POST")
+        return posted or self.first_replies
+
+    @property
     def gate(self) -> Reply | None:
         """The refusal for want of credentials, where no era answered."""
         if self.era is not None:
@@ -663,19 +685,26 @@ class Talk:
 
     @property
     def wall(self) -> str | None:
-        """The bot wall that stands before all of it."""
-        walls = [bot_wall(reply.exchange) for reply in self.first_replies]
+        """The bot wall that stands before both eras."""
+        walls = [bot_wall(reply.exchange) for reply in self.openings]
         return walls[0] if walls and all(walls) else None
 
     @property
     def silence(self) -> Reply | None:
-        """The answer that never came, where none came at all."""
-        failed = [reply for reply in self.first_replies if reply.exchange.failure is not None]
-        return failed[0] if failed and len(failed) == len(self.first_replies) else None
+        """The answer that never came, where neither era's came."""
+        failed = [reply for reply in self.openings if reply.exchange.failure is not None]
+        return failed[0] if failed and len(failed) == len(self.openings) else None
+
+    @property
+    def unheard(self) -> Reply | None:
+        """An opening whose own answer could not be had, so that an era may be there that was not seen."""
+        return next((reply for reply in self.openings if reply.untold is not None), None)
 
     @property
     def is_cut_off(self) -> bool:
         """Whether the host cannot be reached, or not any more: it would be so at every other of its paths."""
+        if any(reply.exchange.failure is None for reply in self.first_replies):
+            return False
         failure = self.silence.exchange.failure if self.silence is not None else None
         return failure is not None and failure.code in _CUT_OFF
 
@@ -747,6 +776,19 @@ def _is_discover_result(result: Mapping[str, object]) -> bool:
     return "supportedVersions" in result or (
         "capabilities" in result and bool({"resultType", "ttlMs", "cacheScope", "serverInfo", "_meta"} & result.keys())
     )
+
+
+def _is_for_any_method(result: Mapping[str, object]) -> bool:
+    """Whether it is an InitializeResult, as some legacy servers give it whatever is asked."""
+    return "protocolVersion" in result and not {"supportedVersions", "resultType"} & result.keys()
+
+
+def _has_modern_data(refusal: Reply) -> bool:
+    """Whether an error carries what MCP 2026-07-28 has it carry: the versions supported, or what is required."""
+    match refusal.error:
+        case {"data": {"supported": list()}} | {"data": {"requiredCapabilities": dict()}}:
+            return True
+    return False
 
 
 def _is_initialize_result(result: Mapping[str, object]) -> bool:

@@ -77,6 +77,7 @@ class Gate:
     ``exchange`` is the refusal to judge by, ``challenges`` what it held. ``revision`` is the revision that the
     endpoint speaks, None where the refusal hides it. ``is_named`` tells that something besides our own guess says
     that an MCP endpoint is here: the asker's path, a Server Card, a JSON-RPC body, an ``Mcp-*`` header.
+    ``is_everywhere`` tells that every place of its origin that was asked asks for authorization.
     """
 
     endpoint: Url
@@ -85,6 +86,7 @@ class Gate:
     challenges: Challenges
     revision: str | None
     is_named: bool
+    is_everywhere: bool = False
 
     @property
     def has_bearer(self) -> bool:
@@ -133,7 +135,12 @@ def gate_among(exchanges: Sequence[Exchange], target: Target | None) -> Gate | N
             found.append(_of_revision(one, results) if results else one)
         elif results:
             return None
-    return min(found, key=_preference, default=None)
+    best = min(found, key=_preference, default=None)
+    if best is None:
+        return None
+    near = [url for url in by_endpoint if url.startswith(f"{best.endpoint.origin}/")]
+    refused = {str(one.endpoint) for one in found}
+    return replace(best, is_everywhere=len(near) > 1 and refused.issuperset(near))
 
 
 def unseen(evidence: Evidence) -> str | None:
@@ -158,7 +165,7 @@ def unseen(evidence: Evidence) -> str | None:
 def _is_open_question(exchange: Exchange) -> bool:
     failure = exchange.failure
     if failure is None:
-        return exchange.status in (429, 503)
+        return exchange.status in (429, 502, 503, 504)
     return failure.code is FailureCode.TIMEOUT or failure.code.is_ours
 
 

@@ -36,6 +36,15 @@ _SERVER_MEMBERS: Final = frozenset(
     {"issuer", "authorization_endpoint", "token_endpoint", "jwks_uri", "response_types_supported"}
 )
 
+# What a server answers when it is too busy or out of order, whatever it has at the place.
+_PASSING: Final = {
+    429: "too many requests",
+    500: "an error of the server",
+    502: "an error of what stands before the server",
+    503: "out of service for now",
+    504: "an error of what stands before the server",
+}
+
 # Last labels of names that mean something else in every network (RFC 6761, RFC 6762, RFC 8375, ICANN's .internal).
 _INSIDE: Final = frozenset(
     {"localhost", "localdomain", "local", "internal", "intranet", "lan", "home", "corp", "private"}
@@ -241,7 +250,7 @@ class Chain:
     @property
     def names_endpoint(self) -> bool:
         """Whether the metadata's ``resource`` is this very endpoint."""
-        return self.metadata is not None and same_resource(self.members.get("resource"), str(self.gate.endpoint))
+        return self.metadata is not None and is_resource(self.members.get("resource"), str(self.gate.endpoint))
 
     @property
     def doubt(self) -> str | None:
@@ -262,7 +271,8 @@ class Chain:
             return f"{gate.told} without a challenge, which may be a guard that no authorization would open"
         if is_named or self.metadata is not None:
             return None
-        if all(one.fetched.outcome in (Outcome.CLOSED, Outcome.LOGIN) for one in self.locations):
+        is_closed = all(one.fetched.outcome in (Outcome.CLOSED, Outcome.LOGIN) for one in self.locations)
+        if is_closed or gate.is_everywhere:
             return f"{gate.told}, as does the rest of the site, and nothing says that it is an MCP endpoint"
         return None if gate.is_called_mcp else f"{gate.told}, and nothing says that it is an MCP endpoint"
 
@@ -377,8 +387,8 @@ def _what(exchange: Exchange | None, gate: Gate) -> tuple[Outcome, str, dict[str
         return _failed(exchange, gate), clean(exchange.failure.reason, 400), None
     if wall := bot_wall(exchange):
         return Outcome.OPEN_QUESTION, f"answered {exchange.status} from behind a bot wall ({wall})", None
-    if exchange.status == 429:
-        return Outcome.OPEN_QUESTION, "answered 429, too many requests", None
+    if exchange.status in _PASSING:
+        return Outcome.OPEN_QUESTION, f"answered {exchange.status}, {_PASSING[exchange.status]}", None
     if exchange.status in (401, 403):
         return Outcome.CLOSED, f"answered {exchange.status}, though metadata is for everybody", None
     if exchange.status != 200:
@@ -432,6 +442,11 @@ _CGNAT: Final = ipaddress.IPv4Network("100.64.0.0/10")
 def same_resource(written: object, requested: str) -> bool:
     """Whether a ``resource`` is the URL that was requested, letter for letter; only an empty path equals ``/``."""
     return isinstance(written, str) and _with_path(written) == requested
+
+
+def is_resource(written: object, requested: str) -> bool:
+    """Whether a ``resource`` is the URL that was requested, in whatever spelling (host's case, default port)."""
+    return isinstance(written, str) and (same_resource(written, requested) or difference(written, requested) is None)
 
 
 def _with_path(written: str) -> str:

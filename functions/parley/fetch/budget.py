@@ -7,6 +7,9 @@ from typing import Final
 from parley.evidence import FailureCode
 from parley.fetch.policy import Limits
 
+END_SECONDS: Final = 1.0
+"""What a request that ends a session may take beyond the audit's time: whoever opens one does not leave it open."""
+
 WIRE_ALLOWANCE: Final = 2
 """Heads a fetch may read beyond its body: the real one (with redirects), and chunk sizes and trailers."""
 
@@ -33,16 +36,19 @@ class Budget:
         self._hosts_left = limits.hosts
         self._hosts: set[str] = set()
 
-    def seconds_left(self) -> float:
-        """Seconds until the audit ends; raises :class:`Stop` if there are none."""
-        if (left := self.ends - time.monotonic()) <= 0:
+    def seconds_left(self, more: float = 0.0) -> float:
+        """Seconds until the audit, with ``more`` of them, ends; raises :class:`Stop` if there are none."""
+        if (left := self.ends + more - time.monotonic()) <= 0:
             raise spent("time")
         return left
 
-    def spend_request(self, host: str) -> None:
-        """One more request to ``host``; raises :class:`Stop` if that is one too many."""
+    def spend_request(self, host: str, *, ends_session: bool = False) -> None:
+        """One more request to ``host``; raises :class:`Stop` if that is one too many.
+
+        One that ends a session counts among all requests only.
+        """
         with self._lock:
-            to_target = host == self._target_host
+            to_target = host == self._target_host and not ends_session
             if self._requests <= 0 or (to_target and self._target_requests <= 0):
                 raise spent("requests")
             self._requests -= 1
@@ -69,11 +75,12 @@ class Budget:
 class Meter:
     """One fetch's share of the audit: its deadline and its bytes, over all its redirects."""
 
-    def __init__(self, budget: Budget, limits: Limits) -> None:
+    def __init__(self, budget: Budget, limits: Limits, *, more: float = 0.0) -> None:
         own_end = time.monotonic() + limits.fetch_seconds
+        audit_end = budget.ends + more
         self.limits: Final = limits
-        self._ends: Final = min(own_end, budget.ends)
-        self._is_cut_short: Final = budget.ends < own_end
+        self._ends: Final = min(own_end, audit_end)
+        self._is_cut_short: Final = audit_end < own_end
         self._bytes = limits.body_bytes + WIRE_ALLOWANCE * limits.head_bytes
         self._budget: Final = budget
 

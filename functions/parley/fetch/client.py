@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from parley.evidence import Exchange, Failure, FailureCode, Redirect, Request
 from parley.fetch import tls
 from parley.fetch.answer import Answer
-from parley.fetch.budget import Budget, Meter, Stop, spent
+from parley.fetch.budget import END_SECONDS, Budget, Meter, Stop, spent
 from parley.fetch.policy import IPAddress, Limits, Place, Policy, named_place, place
 from parley.fetch.resolve import Resolver
 from parley.fetch.transport import Call, Transport
@@ -156,13 +156,14 @@ class Fetcher:
             raise Stop(FailureCode.REFUSED, str(error)) from error
         trail.asked = trail.final_url = str(url)
         host = url.host
-        slot = self._slot(host, self._budget.seconds_left())
+        more = END_SECONDS if request.method == "DELETE" else 0.0
+        slot = self._slot(host, self._budget.seconds_left(more))
         if slot is None:
             raise spent("time")
         try:
             # The clock of the fetch starts when it is its turn: waiting for one of our own connections is no
             # slowness of the target.
-            meter = Meter(self._budget, _patience(self._limits, request.seconds))
+            meter = Meter(self._budget, _patience(self._limits, request.seconds), more=more)
             addresses = self._admit(url, meter)
             while (to := self._hop(url, addresses, request, meter, trail)) is not None:
                 if len(trail.redirects) >= self._limits.redirects:
@@ -192,7 +193,7 @@ class Fetcher:
         """One request and its answer, into the trail; the value is where it redirects to, if it does."""
         if (how := self._mute.get(url.host)) is not None:
             raise Stop(FailureCode.TIMEOUT, f"was not asked again, since it had not answered ({how})")
-        self._budget.spend_request(url.host)
+        self._budget.spend_request(url.host, ends_session=request.method == "DELETE")
         fresh = request.fresh or url.origin in self._unkept
         while True:
             call = self._call(url, addresses, meter, fresh=fresh)

@@ -23,7 +23,8 @@ class Limits:
     A fetch: ``fetch_seconds`` over all its redirects, ``connect_seconds`` for each of at most ``addresses``
     addresses, ``dns_seconds`` for a look-up, ``head_bytes`` of headers, ``body_bytes`` of body both as sent and
     decoded. An audit: seconds, requests in all and to the target's host, bytes read, different hosts, and
-    connections in use at once with one host.
+    connections in use at once with one host. The end of a session may take a second more, and counts among all
+    requests only.
     """
 
     fetch_seconds: float = 8.0

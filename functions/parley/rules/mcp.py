@@ -1,11 +1,12 @@
 """``PARLEY-McpServerAuditor``: the live MCP server, by the revision that it speaks."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from parley.documents.mcp import Claim, Talk
-from parley.documents.mcp_plan import Purpose
-from parley.documents.oauth import same_resource
+from parley.documents.mcp import Claim, Reply, Talk
+from parley.documents.mcp_plan import STEPS, Purpose, Spoken
+from parley.documents.oauth import is_resource
 from parley.documents.server_card import Cause, discovery
 from parley.report import AuditorReport, ProtocolReport, State, Status
 from parley.rules.mcp_endpoint import McpEndpointRules, transport
@@ -29,14 +30,21 @@ class McpServerRules(McpEndpointRules, McpModernRules, McpListRules, McpLegacyRu
         faulty = any(one.row.status in (Status.WARNING, Status.FAIL) for one in self.judged)
         return Given((self.found,) if self.found is not None and not faulty else ())
 
+    def judge(self) -> AuditorReport:
+        """Green only where there is a server: what is right about a place alone says nothing of one."""
+        report = super().judge()
+        is_green = report.status is Status.SUCCESS
+        return replace(report, status=Status.INFORMATION) if is_green and self.found is None else report
+
     def protocol_report(self, judged: AuditorReport, others: Sequence[RuleSet]) -> ProtocolReport:
         """Confirmed by an era's answers without a blocking finding, or by a gate whose chain validates."""
         if self.evidence.refusal is not None:
             because = (self.evidence.refusal,)
             return ProtocolReport(state=State.NOT_DETECTED, status=judged.status, because=because)
         if self.found is not None:
-            blocked = any(one.row.blocks and not _is_elsewhere(one, self.found) for one in self.judged)
-            state = State.INDICATED if blocked or not _is_answered(self.found) else State.CONFIRMED
+            blocked = {_era(one) for one in self.judged if one.row.blocks and not _is_elsewhere(one, self.found)}
+            sound = set() if Spoken.ANY in blocked else _answered(self.found) - blocked
+            state = State.CONFIRMED if sound else State.INDICATED
             return self._stated(state, judged, list(_signals(self.found)), _details(self.found) | _auth(others))
         if self.gated is not None:
             return self._gated(judged, self.gated, others)
@@ -126,20 +134,23 @@ def _named_by_metadata(talk: Talk, others: Sequence[RuleSet]) -> str | None:
     url = Url.parse(talk.url)
     resource = chain.seen.members.get("resource")
     is_named = "mcp" in (*url.path.lower().split("/"), *url.host.split("."))
-    if is_named and isinstance(resource, str) and same_resource(resource, talk.url):
+    if is_named and is_resource(resource, talk.url):
         return "its protected resource metadata names this endpoint"
     return None
 
 
-def _is_answered(talk: Talk) -> bool:
-    """Whether an era answered with more than an error."""
+def _answered(talk: Talk) -> set[Spoken]:
+    """The eras that answered with more than an error."""
     tools = talk.reply(Purpose.TOOLS)
-    return (
-        talk.discovered is not None
-        or talk.initialized is not None
-        or talk.endpoint_event is not None
-        or (tools is not None and tools.result is not None)
-    )
+    has_tools = talk.is_modern and tools is not None and tools.result is not None
+    modern = {Spoken.MODERN} if talk.discovered is not None or has_tools else set()
+    legacy = {Spoken.LEGACY} if talk.initialized is not None or talk.endpoint_event is not None else set()
+    return modern | legacy
+
+
+def _era(judged: Judged) -> Spoken:
+    """The era that a finding is about: one that is sound makes a server, whatever the other's faults (DESIGN, 3.3)."""
+    return STEPS[Purpose(judged.subject.exchange.purpose)].era if isinstance(judged.subject, Reply) else Spoken.ANY
 
 
 def _signals(talk: Talk) -> Iterator[str]:

@@ -5,8 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from parley.documents import oauth
 from parley.documents.mcp import CAPABILITIES, MEMBERS, Claim, Era, Listing, Reply, Talk, talks
+from parley.documents.mcp_gate import gate
 from parley.documents.mcp_plan import MODERN_VERSION, STEPS, Purpose, Spoken
+from parley.documents.oauth import Chain
 from parley.evidence import Evidence, FailureCode
 from parley.report import Protocol
 from parley.rules.rule import Given, RuleSet
@@ -95,7 +98,9 @@ class McpEvidence(RuleSet):
         super().__init__(evidence)
         self.talks = talks(evidence)
         self.found = next((talk for talk in self.talks if talk.era is not None), None)
-        self.gated = None if self.found else next((talk for talk in self.talks if is_gate(talk)), None)
+        asks = None if self.found else gate(evidence)
+        chain = None if asks is None else oauth.read(asks, evidence.exchanges)
+        self.gated = None if self.found else next((talk for talk in self.talks if is_gate(talk, chain)), None)
         self.claimed_talks = [
             talk for talk in self.talks if talk.candidate.claim is not None and not is_rehearsal(talk, evidence.target)
         ]
@@ -119,14 +124,18 @@ class McpEvidence(RuleSet):
         return Given(dead, None if dead else self.open_question)
 
     def posted(self) -> Given[Talk]:
-        """What the URL given or a Server Card says is an endpoint, and answered a POST at all."""
-        answered = tuple(talk for talk in self.claimed_talks if talk.silence is None and talk.wall is None)
+        """What the URL given or a Server Card says is an endpoint, and answered a POST itself."""
+        answered = tuple(
+            talk
+            for talk in self.claimed_talks
+            if talk.gate is None and any(one.untold is None for one in talk.openings)
+        )
         return Given(answered, None if answered else self.open_question)
 
     def refusal(self) -> Given[Reply]:
         """The refusal for want of credentials."""
-        gate = self.gated.gate if self.gated is not None else None
-        return Given(() if gate is None else (gate,))
+        refused = self.gated.gate if self.gated is not None else None
+        return Given(() if refused is None else (refused,))
 
     def sse_endpoint(self) -> Given[Talk]:
         """An HTTP+SSE endpoint of 2024-11-05."""
@@ -399,8 +408,8 @@ class McpEvidence(RuleSet):
         wall = next((f"{clean(talk.url)}: a bot wall answered ({talk.wall})" for talk in asked if talk.wall), None)
         if wall is not None:
             return wall
-        unheard = [talk.first_replies[0] for talk in self.claimed_talks if talk.era is None and not is_dead(talk)]
-        return next((reply.untold for reply in unheard if reply.untold is not None), None)
+        unheard = [talk.unheard for talk in asked if talk.era is None and talk.gate is None and not is_dead(talk)]
+        return next((reply.untold for reply in unheard if reply is not None), None)
 
     def _ours(self) -> str | None:
         """What of this auditor's own kept it from looking."""
@@ -565,16 +574,20 @@ def is_since(version: str | None, first: str) -> bool:
     return version is not None and (version >= first or re.fullmatch(r"\d{4}-\d{2}-\d{2}", version) is None)
 
 
-def is_gate(talk: Talk) -> bool:
+def is_gate(talk: Talk, chain: Chain | None) -> bool:
     """Whether a refusal says that something is behind it: where an endpoint is claimed, or by the words of MCP.
 
-    A 401 or 403 at a place nobody spoke of is how many sites answer any POST.
+    A 401 or 403 at a place nobody spoke of is how many sites answer any POST, and with a bearer challenge, how many
+    APIs do: that counts where the chain behind it, if any, leaves no doubt.
     """
-    gate = talk.gate
-    if gate is None:
+    refusal = talk.gate
+    if refusal is None:
         return False
-    challenge = gate.exchange.header("www-authenticate") or ""
-    return talk.candidate.claim is not None or talk.names_mcp is not None or "bearer" in challenge.lower()
+    if talk.candidate.claim is not None or talk.names_mcp is not None:
+        return True
+    challenge = refusal.exchange.header("www-authenticate") or ""
+    is_chain = chain is not None and str(chain.gate.endpoint) == talk.url and chain.doubt is None
+    return is_chain and "bearer" in challenge.lower()
 
 
 def is_rehearsal(talk: Talk, target: Target | None) -> bool:
@@ -590,13 +603,13 @@ def is_rehearsal(talk: Talk, target: Target | None) -> bool:
 
 
 def is_dead(talk: Talk) -> bool:
-    """Whether an answer, or that the place cannot be reached, shows that no endpoint is there.
+    """Whether the answers to both eras, or that the place cannot be reached, show that no endpoint is there.
 
-    Silence and walls show nothing, and a place that this auditor may not visit even less.
+    Silence, walls and outages show nothing, and a place that this auditor may not visit even less.
     """
     if talk.era is not None or talk.gate is not None or talk.wall is not None:
         return False
     failure = talk.silence.exchange.failure if talk.silence is not None else None
     if failure is None:
-        return not all(reply.untold for reply in talk.first_replies)
+        return talk.unheard is None
     return failure.code not in (FailureCode.TIMEOUT, FailureCode.REFUSED) and not failure.code.is_ours

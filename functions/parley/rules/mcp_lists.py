@@ -93,7 +93,7 @@ class McpListRules(McpEvidence):
         350,
         title="Tools hold still",
         when="Readings of the tool list over different connections differ in which tools there are.",
-        seen="{endpoint} gives each connection different tools: {tools} are not in every one of {count} readings.",
+        seen="{endpoint} gives each connection different tools. Not in every one of {count} readings: {tools}.",
         why="The list must not vary by connection: agents call tools that are gone, and never learn of others.",
         recommendation="Answer tools/list from the same data on every connection and every instance.",
         spec=f"{_TOOLS}#capabilities",

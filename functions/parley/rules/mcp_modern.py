@@ -32,6 +32,7 @@ _VERSIONING: Final = f"{MODERN}/basic/versioning"
 _CACHING: Final = f"{MODERN}/server/utilities/caching"
 
 _CAPABILITIES: Final = ("tools", "prompts", "resources", "logging", "completions", "experimental", "extensions")
+_LISTS: Final = ("tools", "prompts", "resources")
 _RESULT_TYPES: Final = ("complete", "input_required")
 _SCOPES: Final = ("public", "private")
 _REFUSED_HEADERS: Final = (Purpose.WITHOUT_METHOD, Purpose.OTHER_METHOD, Purpose.OTHER_VERSION)
@@ -570,20 +571,22 @@ class McpModernRules(McpEvidence):
     @check(
         453,
         title="Capabilities' values",
-        when="A capability's value is no object.",
-        seen="{endpoint} declares the capability {capability} as {observed}.",
+        when="A capability's value is no object, or its listChanged or subscribe no boolean.",
+        seen="{endpoint} declares the capability {capability} as {observed}, not {wanted}.",
         why="Clients look for a capability's options inside it; a true or an array has none, and typed clients fail.",
-        recommendation="Write {capability} as an object, empty if there is nothing to say.",
+        recommendation="Write {capability} as {wanted}.",
         spec=f"{MODERN}/schema#servercapabilities",
     )
     def check_rule_capability_values(self, endpoint: Talk) -> Findings:
         """Of every era spoken; only the capabilities that the schema knows."""
         seen: set[str] = set()
         for capabilities in (endpoint.capabilities, endpoint.legacy_capabilities):
-            for name in _CAPABILITIES:
-                if name in capabilities and not isinstance(capabilities[name], dict) and name not in seen:
+            for name, value, wanted in _capability_faults(capabilities):
+                if name not in seen:
                     seen.add(name)
-                    yield Finding(endpoint=endpoint.url, capability=name, observed=quoted(capabilities[name]))
+                    yield Finding(
+                        endpoint=endpoint.url, capability=name, observed=quoted(value), wanted=Composed(wanted)
+                    )
 
     @check(
         454,
@@ -634,6 +637,18 @@ def key_fault(key: str) -> str | None:
 def _is_refused(reply: Reply, status: int, code: int) -> bool:
     """Whether a refusal has the status and the code that are due; the draft's number counts as well."""
     return reply.status == status and reply.code is not None and DRAFT_CODES.get(reply.code, reply.code) == code
+
+
+def _capability_faults(capabilities: Mapping[str, object]) -> Iterator[tuple[str, object, str]]:
+    """A capability or an option of it, its value, and what that should be."""
+    for name in _CAPABILITIES:
+        value = capabilities.get(name, {})
+        if not isinstance(value, dict):
+            yield name, value, "an object, empty if there is nothing to say"
+        elif name in _LISTS:
+            for option in ("listChanged", "subscribe"):
+                if not isinstance(value.get(option, False), bool):
+                    yield f"{name}.{option}", value[option], "a boolean"
 
 
 def _discover_faults(result: Mapping[str, object]) -> Iterator[str]:

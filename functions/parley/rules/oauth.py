@@ -1,7 +1,7 @@
 """``PARLEY-McpAuthAuditor``: the chain that a client must walk where an MCP endpoint asks for authorization."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from parley.documents.mcp_gate import Gate, Refusal, gate, unseen
@@ -16,11 +16,11 @@ from parley.documents.oauth import (
     difference,
     hops,
     is_inside,
+    is_resource,
     read,
-    same_resource,
 )
 from parley.evidence import Evidence
-from parley.report import Protocol
+from parley.report import AuditorReport, Protocol, Status
 from parley.rules.rule import Composed, Finding, Findings, Given, RuleSet, check
 from parley.wire import challenge
 from parley.wire.media_type import JSON, essence
@@ -98,6 +98,13 @@ class McpAuthRules(RuleSet):
         self.seen: Chain | None = None if found is None else read(found, evidence.exchanges)
         self.revision = LATEST if found is None or found.revision is None else found.revision
         self._is_hidden = found is None or found.revision is None
+
+    def judge(self) -> AuditorReport:
+        """Green only for a chain that was walked: what is right about a refusal alone helps no client on."""
+        report = super().judge()
+        blocking = {self.code(row) for row, _ in self.rules() if row.blocks}
+        is_unseen = not self.chain_validates and any(one.code in blocking for one in report.untested)
+        return replace(report, status=Status.INFORMATION) if is_unseen and report.status is Status.SUCCESS else report
 
     # What others ask of it, once it has judged.
 
@@ -1017,7 +1024,7 @@ class McpAuthRules(RuleSet):
     @check(
         407,
         title="Resource is the endpoint",
-        when="resource is not the URL of the endpoint, letter for letter (an empty path equals /).",
+        when="resource is another URL than the endpoint's (the case of the host and a default port do not matter).",
         seen="resource of {metadataUrl} is {observed}, and the endpoint is {endpoint}: {difference}{note}.",
         why="Clients must not use metadata of another resource: a token for it would go to the wrong server.",
         recommendation="Set resource to {endpoint} in {metadataUrl}.",
@@ -1028,7 +1035,7 @@ class McpAuthRules(RuleSet):
         """The origin in the root's metadata is a warning, unless it was the challenge that led there."""
         written = found.members.get("resource")
         endpoint = str(found.gate.endpoint)
-        if _resource_fault(found) or not isinstance(written, str) or same_resource(written, endpoint):
+        if _resource_fault(found) or not isinstance(written, str) or is_resource(written, endpoint):
             return
         differs = difference(written, endpoint)
         if differs is None or _is_origin_at_root(found):
@@ -1391,7 +1398,7 @@ def _is_origin_at_root(chain: Chain) -> bool:
         chain.metadata is not None
         and chain.metadata.how is How.ROOT
         and endpoint.path != "/"
-        and same_resource(chain.members.get("resource"), str(endpoint.at("/")))
+        and is_resource(chain.members.get("resource"), str(endpoint.at("/")))
     )
 
 
