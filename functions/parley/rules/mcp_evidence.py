@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from parley.documents import oauth
@@ -397,7 +398,7 @@ class McpEvidence(RuleSet):
 
     # How it is found.
 
-    @property
+    @cached_property
     def open_question(self) -> str | None:
         """Why it stays open what is there: a gate, a bot wall, silence, our own limits; None where nothing is."""
         if self.gated is not None and self.gated.gate is not None:

@@ -493,32 +493,29 @@ _COMPARATOR = r"(?:\^|~>?|~=|>=?|<=?|!=|≥|≤|==?=?)\s*"
 _VERSION = r"v?\d+(?:\.\d+)*(?:[-+][0-9A-Za-z.+-]+)?"
 _WILDCARD = r"(?:v?\d+(?:\.\d+)*\.)?[xX*](?:\.[xX*\d]+)*|v?\d+(?:\.\d+)*\.\+"
 _BOUND = rf"(?:(?:{_COMPARATOR})?(?:{_VERSION}|{_WILDCARD}))"
-_ONE: Final = re.compile(_BOUND)
 _DATE: Final = re.compile(r"(?:19|20)\d\d(?:([-./ ]?)\d\d?\1\d\d?)?")
-_RANGES: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?:\^|~>?|~=|>=?|<=?|!=|≥|≤)\s*(?:{_VERSION}|{_WILDCARD})(?:[\s,|].*)?",  # ^1.2.3, >=1.2.3 <2
-        _WILDCARD,  # 1.x, 1.2.*, *, 1.+
-        rf"{_BOUND}\s+-\s+{_BOUND}",  # 1.2.3 - 2.3.4
-        rf"{_VERSION}(?:\s*,\s*|\s+){_COMPARATOR}(?:{_VERSION}|{_WILDCARD}).*",  # 1.0 <2.0
-        rf"[\[(]\s*(?:{_VERSION})?\s*,\s*(?:{_VERSION})?\s*[\])]",  # [1.0,2.0)
-    )
+_PLAIN: Final = re.compile(r"[0-9.]+")
+_RANGES: Final = (
+    rf"(?:\^|~>?|~=|>=?|<=?|!=|≥|≤)\s*(?:{_VERSION}|{_WILDCARD})(?:[\s,|].*)?",  # ^1.2.3, >=1.2.3 <2
+    _WILDCARD,  # 1.x, 1.2.*, *, 1.+
+    rf"{_BOUND}\s+-\s+{_BOUND}",  # 1.2.3 - 2.3.4
+    rf"{_VERSION}(?:\s*,\s*|\s+){_COMPARATOR}(?:{_VERSION}|{_WILDCARD}).*",  # 1.0 <2.0
+    rf"[\[(]\s*(?:{_VERSION})?\s*,\s*(?:{_VERSION})?\s*[\])]",  # [1.0,2.0)
 )
 
 
 def is_range(version: str) -> bool:
     """Whether a version is a range as npm, PyPI, Maven or Gradle read one. Words, dates and ``latest`` are none."""
     text = version.strip()
-    if len(text) > 256 or _DATE.fullmatch(text):
-        return False
+    if _PLAIN.fullmatch(text) or len(text) > 256 or _DATE.fullmatch(text):
+        return False  # as most are: the patterns below are compiled for the others only
     alternatives = [part.strip() for part in text.split("||")]
     if len(alternatives) > 1:
-        return any(_ONE.fullmatch(part) or is_range(part) for part in alternatives)
+        return any(re.fullmatch(_BOUND, part) or is_range(part) for part in alternatives)
     listed = [part for part in re.split(r"[\s,]+", text) if part]
-    if len(listed) > 1 and all(_ONE.fullmatch(part) and not _DATE.fullmatch(part) for part in listed):
+    if len(listed) > 1 and all(re.fullmatch(_BOUND, part) and not _DATE.fullmatch(part) for part in listed):
         return True  # 1.2.3, 1.2.4
-    return any(pattern.fullmatch(text) for pattern in _RANGES)
+    return any(re.fullmatch(pattern, text) for pattern in _RANGES)
 
 
 def _observed(members: Mapping[str, object], name: str) -> str:

@@ -19,6 +19,8 @@ def clean(text: object, limit: int = CUT) -> str:
     Control characters, terminal escapes, bidirectional marks, zero-width and tag characters, unassigned code
     points and surrogates become visible as ``\\u{1b}``; so the result can be printed, logged and encoded as UTF-8.
     """
+    if isinstance(text, str) and len(text) <= limit and text.isascii() and text.isprintable():
+        return text  # as nearly all are
     pieces: list[str] = []
     size = 0
     for character in text if isinstance(text, str) else str(text):
