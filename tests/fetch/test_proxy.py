@@ -1,5 +1,6 @@
 import base64
 import contextlib
+import select
 import socket
 import ssl
 import threading
@@ -35,12 +36,15 @@ def proxy(tls: ssl.SSLContext | None = None) -> Iterator[Proxy]:
     listener = socket.create_server(("127.0.0.1", 0))
     running = Proxy(listener.getsockname()[1])
 
-    def pump(source: socket.socket, sink: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65_536):
-                sink.sendall(data)
-        with contextlib.suppress(OSError):
-            sink.shutdown(socket.SHUT_WR)
+    def relay(client: socket.socket, server: socket.socket) -> None:
+        """In one thread, as a TLS connection may not be read and written by two at once."""
+        while True:
+            waiting = [client] if isinstance(client, ssl.SSLSocket) and client.pending() else []
+            for source in waiting or select.select([client, server], [], [], 10)[0]:
+                data = source.recv(65_536)
+                if not data:
+                    return
+                (server if source is client else client).sendall(data)
 
     def serve(client: socket.socket) -> None:
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
@@ -63,10 +67,7 @@ def proxy(tls: ssl.SSLContext | None = None) -> Iterator[Proxy]:
                 client.sendall(b"HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n")
             else:
                 server.sendall(head)
-            other = threading.Thread(target=pump, args=(client, server), daemon=True)
-            other.start()
-            pump(server, client)
-            other.join(5)
+            relay(client, server)
 
     def accept() -> None:
         with contextlib.suppress(OSError):
