@@ -17,6 +17,7 @@ $(VENV)/.run: requirements.txt pyproject.toml
 	$(PY) -m pip --version > /dev/null 2>&1 || { rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
 	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	echo "$(CURDIR)/functions" > "$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/parley-checkout.pth"
+	$(PY) -m compileall -q functions/parley  # the first run is then as fast as the second, and where none may write bytecode
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.run requirements-dev.txt

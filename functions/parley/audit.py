@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
@@ -116,7 +115,7 @@ def _judge(evidence: Evidence) -> Report:
     for rules, report in judged:
         if report.protocol is not None and (stated := _stated(rules, report, sound)) is not None:
             status = _worst([stated.status, *(one.status for one in auditors if one.protocol is report.protocol)])
-            stated = replace(stated, status=status if stated.conclusive else Status.INFORMATION)
+            stated = stated._replace(status=status if stated.conclusive else Status.INFORMATION)
             protocols[report.protocol] = stated
             audited.append(stated)
     detected = [one for one in audited if one.conclusive and one.state is not State.NOT_DETECTED]
@@ -156,8 +155,8 @@ def _within(rows: int, auditors: list[AuditorReport]) -> Iterator[AuditorReport]
         kept = auditor.checks[:rows]
         rows -= len(kept)
         if kept and (more := len(auditor.checks) - len(kept)):
-            kept = (*kept[:-1], replace(kept[-1], message=f"{kept[-1].message} (and {more} more Checks)"))
-        yield replace(auditor, checks=kept)
+            kept = (*kept[:-1], kept[-1]._replace(message=f"{kept[-1].message} (and {more} more Checks)"))
+        yield auditor._replace(checks=kept)
 
 
 def _judge_one(rules: type[RuleSet], evidence: Evidence) -> tuple[RuleSet | None, AuditorReport]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from parley.target import Target
 from parley.wire.url import Url, UrlError
@@ -43,16 +43,14 @@ class FailureCode(StrEnum):
         return self in (FailureCode.BUDGET, FailureCode.INTERNAL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(NamedTuple):
     """No usable answer. ``reason`` is for people and continues a sentence about the URL: ``timed out after 8 s``."""
 
     code: FailureCode
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redirect:
+class Redirect(NamedTuple):
     """One hop: ``url`` answered ``status`` and sent the client to ``location`` (as it was resolved)."""
 
     status: int
@@ -217,7 +215,7 @@ class Evidence:
                     url=mask(exchange.url),
                     headers=tuple((name, mask(value)) for name, value in exchange.headers),
                     body=mask_bytes(exchange.body),
-                    failure=exchange.failure and replace(exchange.failure, reason=mask(exchange.failure.reason)),
+                    failure=exchange.failure and exchange.failure._replace(reason=mask(exchange.failure.reason)),
                 )
                 for exchange in self.exchanges
             ),

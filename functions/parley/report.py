@@ -1,9 +1,9 @@
 """The outcome of an audit: states, statuses, Checks. Plain values; how they are shown is ``render``'s business."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 REPORT_VERSION: Final = "1"
 
@@ -41,8 +41,7 @@ class Protocol(StrEnum):
     A2A = "a2a"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(NamedTuple):
     """One outcome of one rule: what was seen, what to do, and the particulars for machines."""
 
     code: str
@@ -52,16 +51,14 @@ class Check:
     data: dict[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Untested:
+class Untested(NamedTuple):
     """A rule that could not be tried, and why."""
 
     code: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditorReport:
+class AuditorReport(NamedTuple):
     """What one auditor's rules came to. Every one of its codes stands in exactly one of the four lists."""
 
     name: str
@@ -74,8 +71,7 @@ class AuditorReport:
     untested: tuple[Untested, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProtocolReport:
+class ProtocolReport(NamedTuple):
     """A protocol's state, its status, and the few facts that led there.
 
     ``conclusive`` is False where a bot wall or this auditor's own limits kept the question open. ``details`` are the
@@ -86,11 +82,10 @@ class ProtocolReport:
     status: Status
     because: tuple[str, ...]
     conclusive: bool = True
-    details: Mapping[str, object] = field(default_factory=dict)
+    details: Mapping[str, object] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One request as the report lists it: ``outcome`` is ``ok`` or a failure's code; the time is that of all hops."""
 
     purpose: str
@@ -101,8 +96,7 @@ class Attempt:
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(NamedTuple):
     """All auditors' Checks, the states and the attempts.
 
     ``refusal`` says why the asker is at fault (no URL, or one that may not be visited), ``conclusive`` is False if

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from parley.documents.bot_wall import bot_wall
 from parley.documents.mcp_plan import MODERN_VERSION, PAGES, STEPS, TOOL_PAGES, Purpose
@@ -74,8 +74,7 @@ class Claim(StrEnum):
     ASKED = "the URL given"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A place that may be an MCP endpoint.
 
     ``claim`` tells who says so, None for a guess.

@@ -6,9 +6,8 @@ has moved, a site that is closed as a whole.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from parley.documents.bot_wall import bot_wall
 from parley.documents.mcp_plan import Purpose
@@ -70,8 +69,7 @@ class Refusal(StrEnum):
     WALL = "a bot wall"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class Gate(NamedTuple):
     """An endpoint that asks for authorization, or may.
 
     ``exchange`` is the refusal to judge by, ``challenges`` what it held. ``revision`` is the revision that the
@@ -140,7 +138,7 @@ def gate_among(exchanges: Sequence[Exchange], target: Target | None) -> Gate | N
         return None
     near = [url for url in by_endpoint if url.startswith(f"{best.endpoint.origin}/")]
     refused = {str(one.endpoint) for one in found}
-    return replace(best, is_everywhere=len(near) > 1 and refused.issuperset(near))
+    return best._replace(is_everywhere=len(near) > 1 and refused.issuperset(near))
 
 
 def unseen(evidence: Evidence) -> str | None:
@@ -317,4 +315,4 @@ def _of_revision(one: Gate, results: list[dict[str, object]]) -> Gate:
                 spoken.append(version)
             case {"supportedVersions": list(versions)}:
                 spoken.extend(version for version in versions if isinstance(version, str))
-    return replace(one, revision=max(spoken, default=None), is_named=True)
+    return one._replace(revision=max(spoken, default=None), is_named=True)

@@ -3,9 +3,8 @@
 The one list of them. The probe sends by it, rules read by it what was answered, and CHECKS.md shows it.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 MODERN_VERSION: Final = "2026-07-28"
 """The first revision without a handshake, and the one that is asked for first."""
@@ -96,8 +95,7 @@ class Purpose(StrEnum):
     DELETE = "MCP end of the session"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(NamedTuple):
     """One request of the plan, or one list's pages.
 
     ``key`` makes the JSON-RPC ids, numbers from ``number`` on where there is one; ``serves`` are the numbers of the

@@ -6,9 +6,8 @@ it names; and that issuer's documents by RFC 8414 and OpenID Connect Discovery, 
 
 import ipaddress
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from parley.documents.bot_wall import bot_wall
 from parley.documents.mcp_gate import Gate, Refusal
@@ -61,8 +60,7 @@ class Purpose(StrEnum):
     TOKEN = "MCP endpoint with a made-up token"  # noqa: S105  # it is no token, but says that there is one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(NamedTuple):
     """One kind of request of the chain, ``most`` of it, the rules that judge by it, and what must have come before."""
 
     purpose: Purpose
@@ -130,8 +128,7 @@ class Outcome(StrEnum):
     OPEN_QUESTION = "inconclusive"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class Fetched(NamedTuple):
     """A place where a metadata document is due, and what came. ``reason`` continues a sentence about the URL."""
 
     url: str
@@ -151,16 +148,14 @@ class Fetched:
         return f"{clean(self.url)} {self.reason}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
+class Location(NamedTuple):
     """A place of protected resource metadata, and what leads there."""
 
     how: How
     fetched: Fetched
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pointer:
+class Pointer(NamedTuple):
     """What the challenge says of the metadata's place. ``fault`` says why it cannot be used; ``name`` may be wrong."""
 
     name: str
@@ -169,8 +164,7 @@ class Pointer:
     fault: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issuer:
+class Issuer(NamedTuple):
     """The first of ``authorization_servers``, as written. ``url`` is None if it is none that could be asked."""
 
     written: object
@@ -178,8 +172,7 @@ class Issuer:
     fault: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerDocument:
+class ServerDocument(NamedTuple):
     """An authorization server's metadata, and the issuer that it should name."""
 
     form: Form
@@ -193,8 +186,7 @@ class ServerDocument:
         return self.fetched.final_url
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class Chain(NamedTuple):
     """All that was seen of the way from the refusal to the authorization server.
 
     ``locations`` are in a client's order, ``metadata`` the first of them that holds a document. ``places`` are where

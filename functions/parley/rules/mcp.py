@@ -1,7 +1,6 @@
 """``PARLEY-McpServerAuditor``: the live MCP server, by the revision that it speaks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from parley.documents.mcp import Claim, Reply, Talk
@@ -34,7 +33,7 @@ class McpServerRules(McpEndpointRules, McpModernRules, McpListRules, McpLegacyRu
         """Green only where there is a server: what is right about a place alone says nothing of one."""
         report = super().judge()
         is_green = report.status is Status.SUCCESS
-        return replace(report, status=Status.INFORMATION) if is_green and self.found is None else report
+        return report._replace(status=Status.INFORMATION) if is_green and self.found is None else report
 
     def protocol_report(self, judged: AuditorReport, others: Sequence[RuleSet]) -> ProtocolReport:
         """Confirmed by an era's answers without a blocking finding, or by a gate whose chain validates."""

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from parley.documents import oauth
 from parley.documents.mcp import CAPABILITIES, MEMBERS, Claim, Era, Listing, Reply, Talk, talks
@@ -38,8 +37,7 @@ _OUT_OF_STEP: Final = (Purpose.STREAM, Purpose.ENDPOINT_EVENT, Purpose.PREFLIGHT
 _NO_RESPONSE: Final = (*_OUT_OF_STEP, Purpose.INITIALIZED, Purpose.NOTIFICATION, Purpose.LEGACY_BATCH)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(NamedTuple):
     """A result that says what it is: of ``call``, in the modern era."""
 
     call: str
@@ -47,12 +45,11 @@ class Result:
     members: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry of a list: a tool, a prompt, a resource. ``shown`` names it in a sentence."""
 
     call: str
-    index: int
+    position: int
     members: Mapping[str, object]
 
     @property
@@ -66,19 +63,17 @@ class Entry:
     @property
     def shown(self) -> str:
         """Its name, or its place in the list if it has none."""
-        return clean(self.name) if self.name else f"{MEMBERS[self.call]}[{self.index}]"
+        return clean(self.name) if self.name else f"{MEMBERS[self.call]}[{self.position}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readings:
+class Readings(NamedTuple):
     """A list, read several times: at least twice, each time from its beginning."""
 
     endpoint: str
     lists: tuple[Listing, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class Declared(NamedTuple):
     """A capability that promises a list, or does not, and how the list was answered."""
 
     call: str
@@ -567,7 +562,7 @@ def entries_of(listing: Listing) -> Iterator[Entry]:
     call = STEPS[listing.purpose].call
     for index, item in enumerate(listing.items):
         if isinstance(item, dict):
-            yield Entry(call=call, index=index, members=item)
+            yield Entry(call=call, position=index, members=item)
 
 
 def is_since(version: str | None, first: str) -> bool:

@@ -1,8 +1,7 @@
 """``PARLEY-McpAuthAuditor``: the chain that a client must walk where an MCP endpoint asks for authorization."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from parley.documents.mcp_gate import Gate, Refusal, gate, unseen
 from parley.documents.oauth import (
@@ -55,8 +54,7 @@ _UNUSABLE: Final = (Outcome.CLOSED, Outcome.LOGIN)
 _SOMETHING: Final = (Outcome.OTHER, Outcome.BROKEN)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class Described(NamedTuple):
     """A metadata document of either kind."""
 
     fetched: Fetched
@@ -68,8 +66,7 @@ class Described:
         return self.fetched.final_url
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
+class Registration(NamedTuple):
     """How a client may become known to the authorization server, by the document that a client reads first."""
 
     document: ServerDocument
@@ -104,7 +101,7 @@ class McpAuthRules(RuleSet):
         report = super().judge()
         blocking = {self.code(row) for row, _ in self.rules() if row.blocks}
         is_unseen = not self.chain_validates and any(one.code in blocking for one in report.untested)
-        return replace(report, status=Status.INFORMATION) if is_unseen and report.status is Status.SUCCESS else report
+        return report._replace(status=Status.INFORMATION) if is_unseen and report.status is Status.SUCCESS else report
 
     # What others ask of it, once it has judged.
 

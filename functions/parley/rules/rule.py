@@ -17,8 +17,7 @@ of it. The rule is called once for each, and never where there is none.
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from parley.evidence import Evidence
 from parley.report import AuditorReport, Check, Protocol, ProtocolReport, Status, Untested
@@ -49,8 +48,7 @@ class Composed(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """All that is said about a rule, in one place: the catalogue, CHECKS.md and the page's help are made from it.
 
     ``seen`` and ``recommendation`` are templates for :meth:`str.format`. ``blocks`` tells that a finding keeps its
@@ -81,8 +79,7 @@ class Row:
         raise ValueError(f"{self.number} is in no status's range")
 
 
-@dataclass(frozen=True, slots=True)
-class Given(Generic[T]):
+class Given(NamedTuple, Generic[T]):
     """The evidence there is for a parameter, and what kept the rest from being had: a reason, or None for nothing.
 
     A rule without evidence is not applicable; one that found nothing in evidence that is not whole is untested.
@@ -126,8 +123,7 @@ def check(
     return mark
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judged(NamedTuple):
     """One finding with what it is about, as later rules and the state may ask for it. A crash counts as a finding."""
 
     row: Row

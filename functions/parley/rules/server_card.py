@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from parley.documents.server_card import Cause, Discovery, Document, Purpose, discovery
 from parley.evidence import Evidence, Exchange
@@ -30,8 +29,7 @@ _TEMPLATE = re.compile(r"\{[a-zA-Z_][a-zA-Z0-9_]*\}")
 _REASONS_SHOWN: Final = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(NamedTuple):
     """A found document that is a JSON object."""
 
     document: Document
@@ -55,8 +53,7 @@ class Card:
         return remotes if isinstance(remotes, list) else []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedCard:
+class ServedCard(NamedTuple):
     """A card that a response carried, unlike one that stands in the catalog itself."""
 
     card: Card

@@ -7,8 +7,7 @@ that reads many. The JSON Schema library is imported only when there is a schema
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from parley.wire.text import clean, kind, quoted
 
@@ -43,8 +42,7 @@ _SENSITIVE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schema:
+class Schema(NamedTuple):
     """A tool's ``inputSchema`` or ``outputSchema``."""
 
     tool: str
@@ -52,8 +50,7 @@ class Schema:
     value: object
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What came of a schema: a ``fault``, the end of a sentence, or a reason why it could not be told; or neither."""
 
     fault: str | None = None

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 LONGEST: Final = 16_384
 """Characters of one header that are read; real ones have some hundred."""
@@ -21,8 +20,7 @@ _TOKEN68 = re.compile(r"[ \t]++([A-Za-z0-9._~+/-]++=*+)[ \t]*+(?:,|$)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Challenge:
+class Challenge(NamedTuple):
     """One way to authenticate: ``scheme`` in lower case, ``parameters`` by their names in lower case.
 
     Of a parameter that comes twice, the first counts. ``scheme`` is empty for parameters that stand before any.
@@ -33,8 +31,7 @@ class Challenge:
     token68: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Challenges:
+class Challenges(NamedTuple):
     """What a header held, and where it breaks the grammar: ends of a sentence, ``has no comma between ...``."""
 
     challenges: tuple[Challenge, ...] = ()

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -12,8 +11,7 @@ _LINE_END = re.compile(rb"(?>\r\n|\n|\r)")
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One event: its name (``message`` if it has none) and its data lines, joined.
 
     ``ended`` tells whether the blank line came that hands it to the reader; without one, it is dropped by the rules.

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 DEPTH: Final = 64
 """Levels of nesting that are read."""
@@ -15,8 +15,7 @@ NODES: Final = 100_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """A JSON text's value. ``notes`` may hold ``bom``, ``duplicate-member`` and ``surrogate``."""
 
     value: object
