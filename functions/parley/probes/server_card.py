@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from parley.documents.server_card import CATALOG, LINKS, RESERVED, Inline, Link, Purpose, entries, links
+from parley.documents.ai_catalog import CATALOG, LINKS, Inline, Link, entries, links
+from parley.documents.server_card import RESERVED, Purpose
 from parley.evidence import Exchange, Request
 from parley.probes import Fetch
 from parley.target import Target
@@ -37,7 +38,7 @@ def gather(target: Target, fetch: Fetch, origin: str) -> Iterator[Exchange]:
         catalogs.append(target.url)
     for url in catalogs:
         exchange = get(Purpose.CATALOG, str(url), _ACCEPT_CATALOG)
-        listed.extend(entries(exchange))
+        listed.extend(entries(exchange, SERVER_CARD))
         yield exchange
     found = any(isinstance(entry, Inline) for entry in listed)
     followed = [link.url for link in links(listed).values() if link.problem is None]

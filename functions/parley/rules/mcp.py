@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from parley.documents.location import Cause
 from parley.documents.mcp import Claim, Reply, Talk
 from parley.documents.mcp_plan import STEPS, Purpose, Spoken
 from parley.documents.oauth import is_resource
-from parley.documents.server_card import Cause, discovery
+from parley.documents.server_card import discovery
 from parley.report import AuditorReport, ProtocolReport, State, Status
 from parley.rules.mcp_endpoint import McpEndpointRules, transport
 from parley.rules.mcp_evidence import is_dead

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from parley.documents.server_card import Cause, Discovery, Document, Purpose, discovery
+from parley.documents.location import Cause
+from parley.documents.server_card import Discovery, Document, Purpose, discovery
 from parley.evidence import Evidence, Exchange
 from parley.report import AuditorReport, Protocol, ProtocolReport, State, Status
 from parley.rules.rule import Composed, Finding, Findings, Given, RuleSet, check
