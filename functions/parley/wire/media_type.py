@@ -5,6 +5,12 @@ from typing import Final
 SERVER_CARD: Final = "application/mcp-server-card+json"
 """A Server Card's media type (MCP Server Card v1, Discovery)."""
 
+AGENT_CARD: Final = "application/a2a-agent-card+json"
+"""An Agent Card's media type, as the entries of AI Catalogs have it."""
+
+A2A: Final = "application/a2a+json"
+"""The media type of A2A's objects (A2A 1.0, section 14.1.1)."""
+
 AI_CATALOG: Final = "application/ai-catalog+json"
 """An AI Catalog's media type (AI Catalog specification)."""
 

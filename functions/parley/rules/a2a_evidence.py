@@ -1,0 +1,212 @@
+"""What the rules of ``PARLEY-A2aAgentCardAuditor`` may ask for, by parameter name."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from parley.documents.agent_card import (
+    KEYS,
+    NAMED,
+    AgentCard,
+    Discovery,
+    Document,
+    Interface,
+    Purpose,
+    Reference,
+    Scheme,
+    View,
+    answer,
+    discovery,
+    key_references,
+    live,
+    references,
+)
+from parley.documents.location import Cause, kept_waiting, location
+from parley.evidence import Evidence, Exchange
+from parley.report import Protocol
+from parley.rules.rule import Given, RuleSet
+
+_TAGS: Final = "https://github.com/a2aproject/A2A/blob"
+V1: Final = f"{_TAGS}/v1.0.1/docs/specification.md"
+"""The text of A2A 1.0; its sections are anchors: ``#55-json-field-naming-convention``."""
+
+PROTO: Final = f"{_TAGS}/v1.0.1/specification/a2a.proto"
+"""The normative data model of A2A 1.0."""
+
+V0_3: Final = f"{_TAGS}/v0.3.0/docs/specification.md"
+"""The text of A2A 0.3."""
+
+SCHEMA_0_3: Final = f"{_TAGS}/v0.3.0/specification/json/a2a.json"
+"""The JSON schema of A2A 0.3."""
+
+
+class ServedCard(NamedTuple):
+    """A card that a response carried, unlike one that stands in the catalog itself."""
+
+    card: AgentCard
+    exchange: Exchange
+
+    @property
+    def url(self) -> str:
+        """``{cardUrl}``: what served it."""
+        return self.card.url
+
+
+class CardInterface(NamedTuple):
+    """An interface of a card; in a hybrid card, one of either view."""
+
+    card: AgentCard
+    interface: Interface
+
+
+class CardScheme(NamedTuple):
+    """A security scheme of a card, to be judged in each of ``card.views``."""
+
+    card: AgentCard
+    scheme: Scheme
+
+
+class Resolved(NamedTuple):
+    """A document that a card names, and what came of asking for it; ``exchange`` is None if it could not be asked for.
+
+    That is so where ``reference.url`` is None, too: what is written is no absolute URL.
+    """
+
+    card: AgentCard
+    reference: Reference
+    exchange: Exchange | None
+
+
+class Live(NamedTuple):
+    """What an interface answered to one live request."""
+
+    card: AgentCard
+    interface: Interface
+    exchange: Exchange
+
+
+class A2aEvidence(RuleSet):
+    """The evidence; each group of rules is a subclass of this."""
+
+    prefix = "PARLEY"
+    name = "A2aAgentCardAuditor"
+    title = "A2A Agent Card"
+    protocol = Protocol.A2A
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__(evidence)
+        self.found = discovery(evidence)
+        self.cards = self.found.cards
+
+    def audit(self) -> Given[Evidence]:
+        """The audit as a whole."""
+        return Given((self.evidence,))
+
+    def search(self) -> Given[Discovery]:
+        """The search for cards; not to be had where it was this auditor that could not look."""
+        ours = self._told(Cause.OURS)
+        if self.found.documents or ours is None:
+            return Given((self.found,))
+        return Given(missing=ours)
+
+    def document(self) -> Given[Document]:
+        """Every document found where a card is due; none of a site that answers so to everything."""
+        return Given(() if self.is_catch_all else self.found.documents, self._missing())
+
+    def card(self) -> Given[AgentCard]:
+        """Every document found that is an A2A card, of any shape."""
+        return Given(self.cards, self._missing())
+
+    def card_1(self) -> Given[AgentCard]:
+        """Every card that clients of A2A 1.0 read: those of that shape, and hybrids."""
+        return self._of(View.V1)
+
+    def card_0(self) -> Given[AgentCard]:
+        """Every card that clients of A2A 0.2 and 0.3 read: those of either shape, and hybrids."""
+        return self._of(View.V0)
+
+    def hybrid(self) -> Given[AgentCard]:
+        """Every card that clients of both read."""
+        return Given(tuple(card for card in self.cards if len(card.views) > 1), self._missing())
+
+    def served(self) -> Given[ServedCard]:
+        """Every card that came as an HTTP response."""
+        served = tuple(ServedCard(card, card.exchange) for card in self.cards if card.exchange is not None)
+        return Given(served, self._missing())
+
+    def interface(self) -> Given[CardInterface]:
+        """Every interface of every card, those of both views."""
+        return Given(tuple(CardInterface(card, one) for card in self.cards for one in card.interfaces), self._missing())
+
+    def scheme(self) -> Given[CardScheme]:
+        """Every security scheme of every card."""
+        return Given(tuple(CardScheme(card, one) for card in self.cards for one in card.schemes), self._missing())
+
+    def metadata(self) -> Given[Resolved]:
+        """Every OpenID configuration and OAuth metadata that a card names, with what came of it.
+
+        Those that this auditor could not ask for, or beyond its limit, are left out, and make the evidence not whole.
+        """
+        return self._resolved(((card, one) for card in self.cards for one in references(card)), NAMED)
+
+    def key_set(self) -> Given[Resolved]:
+        """Every key set of the card's own site that a signature names, with what came of it."""
+        return self._resolved(((card, one) for card in self.cards for one in key_references(card)), KEYS)
+
+    def extended(self) -> Given[Live]:
+        """What came of asking for the extended card without credentials."""
+        return self._live(Purpose.EXTENDED)
+
+    def no_version(self) -> Given[Live]:
+        """What came of a request in an A2A version that does not exist."""
+        return self._live(Purpose.NO_VERSION)
+
+    @property
+    def is_catch_all(self) -> bool:
+        """Whether what was found is what the site answers to everything."""
+        return self.found.is_catch_all and not self.cards
+
+    def _of(self, view: View) -> Given[AgentCard]:
+        return Given(tuple(card for card in self.cards if view in card.views), self._missing())
+
+    def _resolved(self, named: Iterator[tuple[AgentCard, Reference]], most: int) -> Given[Resolved]:
+        resolved: list[Resolved] = []
+        missing = self._missing()
+        for card, reference in named:
+            exchange = answer(self.evidence.exchanges, reference.purpose, reference.url)
+            if reference.url is not None and exchange is None:
+                missing = f"{reference.url} was not asked for: at most {most} such documents are"
+            elif exchange is not None and (reason := self._open(exchange)) is not None:
+                missing = reason
+            else:
+                resolved.append(Resolved(card, reference, exchange if reference.url is not None else None))
+        return Given(tuple(resolved), missing)
+
+    def _live(self, purpose: Purpose) -> Given[Live]:
+        exchange = answer(self.evidence.exchanges, purpose)
+        card = next((card for card in self.cards if live(card) is not None), None)
+        interface = None if card is None else live(card)
+        if exchange is None or card is None or interface is None:
+            return Given((), self._missing())
+        reason = self._open(exchange)
+        if reason is None and exchange.failure is not None:
+            reason = f"{exchange.url}: {exchange.failure.reason}"
+        return Given((), reason) if reason is not None else Given((Live(card, interface, exchange),))
+
+    def _open(self, exchange: Exchange) -> str | None:
+        """Why nothing follows from an exchange about the site: a bot wall, or this auditor's own limits."""
+        place = location(exchange, "", linked=False, waited=kept_waiting(self.evidence.exchanges))
+        return place.told if place.cause in (Cause.OURS, Cause.WALL) else None
+
+    def _told(self, cause: Cause) -> str | None:
+        """The first location that gave no card for this cause, and the reason."""
+        return next((place.told for place in self.found.locations if place.cause is cause), None)
+
+    def _missing(self) -> str | None:
+        """What kept a document from being had, other than that there is none. A broken link is no such thing."""
+        if self.found.unfollowed:
+            return f"{self.found.unfollowed} more catalog links were not followed"
+        for place in self.found.locations:
+            failed = place.cause is Cause.FAILED and not place.linked and not self.found.documents
+            if failed or place.cause in (Cause.OURS, Cause.WALL):
+                return place.told
+        return None
