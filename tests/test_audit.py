@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from parley.audit import NOT_AUDITED, judge
+from parley.audit import judge
 from parley.evidence import Evidence, Failure, FailureCode
 from parley.render.report_json import report_json
 from parley.report import Protocol, State, Status
@@ -135,11 +135,6 @@ def test_untested_has_the_reason() -> None:
 def test_html_says_so() -> None:
     report = Site({FIRST: html()}).audit()
     assert "it is HTML" in report.auditors[0].checks[1].message
-
-
-def test_protocols_not_audited_say_so() -> None:
-    one = Site({FIRST: served(card())}).audit().protocols[Protocol.A2A]
-    assert (one.state, one.status, one.because) == (State.NOT_DETECTED, Status.INFORMATION, (NOT_AUDITED,))
 
 
 @pytest.mark.parametrize("answers", [case[1] for case in OUTCOMES], ids=[case[0] for case in OUTCOMES])

@@ -10,7 +10,6 @@ const CHECK_WORDS = { ...STATUS_WORDS, INFORMATION: "information" };
 const WORST_FIRST = Object.keys(STATUS_WORDS);
 const STATE_WORDS = { not_detected: "not detected", indicated: "indicated", confirmed: "confirmed" };
 const PROTOCOL_NAMES = { serverCard: "MCP Server Card", mcp: "MCP server", a2a: "A2A Agent Card" };
-const NOT_AUDITED = "this version of Parley does not audit it yet";
 
 const ANSWER_MS = 60_000; // the server answers within 25 s, with 202 at the latest
 const POLLS = 10; // 202s in a row after which an audit counts as lost
@@ -148,7 +147,6 @@ function readProtocol(key, { state, status, because }) {
     state: Object.hasOwn(STATE_WORDS, state) ? state : "not_detected",
     status: statusOf(status),
     because: facts,
-    audited: !facts.includes(NOT_AUDITED),
   };
 }
 
@@ -305,8 +303,7 @@ function auditAgain(url, seconds) {
   return el("p", { class: "again" }, button, " ", note);
 }
 
-function protocolCard({ name, state, status, because, audited }) {
-  if (!audited) return el("li", { class: "unaudited" }, el("h3", {}, name), el("p", { class: "facts" }, "This version of Parley does not audit it yet."));
+function protocolCard({ name, state, status, because }) {
   return el(
     "li",
     {},

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from parley.documents.mcp_gate import gate_among
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
-from parley.probes import mcp, oauth, server_card
+from parley.probes import a2a, mcp, oauth, server_card
 from parley.report import (
     Attempt,
     AuditorReport,
@@ -30,8 +30,6 @@ from parley.wire.url import LONGEST
 
 ORIGIN: Final = "https://parley.example"
 """What requests name as their origin, unless the operator has another."""
-
-NOT_AUDITED: Final = "this version of Parley does not audit it yet"
 
 ROWS: Final = 500
 """Checks that a report holds."""
@@ -78,10 +76,11 @@ def gather(
             if failure is not None and failure.code is FailureCode.REFUSED:
                 refusal = f"{target.url.origin} {failure.reason}"
             else:
-                with ThreadPoolExecutor(1, thread_name_prefix="cards") as pool:
+                with ThreadPoolExecutor(2, thread_name_prefix="cards") as pool:
                     cards = pool.submit(lambda: list(server_card.gather(target, door, origin)))
+                    agents = pool.submit(a2a.gather, target, door, origin, cards.result)
                     said = mcp.gather(target, door, cards.result)
-                    exchanges.extend([*cards.result(), *said])
+                    exchanges.extend([*cards.result(), *said, *agents.result()])
                 if (gate := gate_among(exchanges, target)) is not None:
                     exchanges.extend(oauth.gather(gate, door, origin))
     return Evidence(
@@ -104,10 +103,7 @@ def judge(evidence: Evidence) -> Report:
 
 
 def _judge(evidence: Evidence) -> Report:
-    protocols = {
-        protocol: ProtocolReport(state=State.NOT_DETECTED, status=Status.INFORMATION, because=(NOT_AUDITED,))
-        for protocol in AuditedProtocol
-    }
+    protocols: dict[AuditedProtocol, ProtocolReport] = {}
     judged = [_judge_one(rules, evidence) for rules in AUDITORS]
     auditors = [report for _, report in judged]
     sound = [rules for rules, _ in judged if rules is not None]
@@ -119,7 +115,9 @@ def _judge(evidence: Evidence) -> Report:
             protocols[report.protocol] = stated
             audited.append(stated)
     detected = [one for one in audited if one.conclusive and one.state is not State.NOT_DETECTED]
-    conclusive = any(one.conclusive for one in audited)
+    # An absent Agent Card says nothing of a site whose MCP side stayed open.
+    settling = [one for protocol, one in protocols.items() if protocol is not AuditedProtocol.A2A] + detected
+    conclusive = any(one.conclusive for one in settling)
     undetected = Status.FAIL if conclusive else Status.INFORMATION
     return Report(
         url=clean(evidence.asked, LONGEST),

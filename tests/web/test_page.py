@@ -87,7 +87,8 @@ def test_states_and_the_facts_behind_them(page: Page, site: Site) -> None:
     cards = page.locator(".protocols > li")
     expect(cards.nth(0)).to_contain_text("confirmed warning")
     expect(cards.nth(0)).to_contain_text("GET /mcp/server-card answered 200 application/json")
-    expect(cards.nth(1)).to_have_text("MCP serverThis version of Parley does not audit it yet.")
+    expect(cards.nth(1)).to_contain_text("not detected not checked")
+    expect(cards.nth(2)).to_contain_text("answered 404")
     expect(page.locator(".notice")).to_have_count(0)
 
 

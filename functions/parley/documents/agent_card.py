@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from parley.documents import server_card
-from parley.documents.ai_catalog import LINKS, Inline, Link, entries, links
+from parley.documents.ai_catalog import LINKS, Inline, Link, entries, links, why_none
 from parley.documents.location import Cause, Location, kept_waiting, location
 from parley.evidence import Evidence, Exchange
 from parley.wire import strict_json
@@ -288,14 +288,16 @@ class Discovery(NamedTuple):
     """What looking for Agent Cards came to.
 
     ``documents`` are what was found, cards or not, the primary one first; ``cards`` those of them that are A2A cards.
-    ``locations`` gave no document; ``refused`` are answers 401 and 403, and ``broken`` those of 5xx, at places where
-    a card is due. ``is_catch_all`` tells that the site answers with 200 whatever it is asked for. ``unfollowed``
-    counts the catalog links beyond the limit.
+    ``locations`` gave no document, and ``claims`` are those of them where somebody said that there is one;
+    ``refused`` are answers 401 and 403, and ``broken`` those of 5xx, at places where a card is due. ``is_catch_all``
+    tells that the site answers with 200 whatever it is asked for. ``unfollowed`` counts the catalog links beyond the
+    limit.
     """
 
     documents: tuple[Document, ...]
     cards: tuple[AgentCard, ...]
     locations: tuple[Location, ...]
+    claims: tuple[Location, ...]
     refused: tuple[Exchange, ...]
     broken: tuple[Exchange, ...]
     is_catch_all: bool
@@ -319,10 +321,15 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
     ]
     linked = links(listed)
     found: list[Document] = []
-    locations = [
+    claims = [
         Location(url=link.url, reason=link.problem, cause=Cause.ABSENT, linked=True)
         for link in linked.values()
         if link.problem is not None
+    ]
+    locations = claims + [
+        location(one, why_none(one, "Agent Card"), linked=False, waited=waited)
+        for one in exchanges
+        if one.purpose == server_card.Purpose.CATALOG and not entries(one, AGENT_CARD)
     ]
     refused: list[Exchange] = []
     broken: list[Exchange] = []
@@ -334,6 +341,7 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
             place = location(exchange, "is a web page", linked=exchange.url in linked, waited=waited)
             if exchange.answered != 200:
                 locations.append(place)
+                claims += [place] if is_claimed else []
                 if place.cause is Cause.ABSENT and exchange.status is not None:
                     refused += [exchange] if exchange.status in (401, 403) else []
                     broken += [exchange] if exchange.status >= 500 else []
@@ -353,6 +361,7 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
             AgentCard(one, one.members) for one in found if one.members is not None and instead(one.members) is None
         ),
         locations=tuple(locations),
+        claims=tuple(claims),
         refused=tuple(refused),
         broken=tuple(broken),
         is_catch_all=is_catch_all,
@@ -579,9 +588,11 @@ _OF_A_PRODUCT: Final = (
 def references(card: AgentCard) -> Iterator[Reference]:
     """The OpenID configurations and OAuth metadata that a card's security schemes name, in any dialect."""
     for scheme in card.schemes:
+        written: list[object] = []  # a card for clients of both versions has it twice
         for path, value in _dialects(scheme):
             for name, purpose in (("openIdConnectUrl", Purpose.OPENID), ("oauth2MetadataUrl", Purpose.OAUTH)):
-                if value.get(name) is not None:
+                if value.get(name) is not None and value[name] not in written:
+                    written.append(value[name])
                     yield Reference(purpose, f"{path}.{name}", value[name], absolute(value[name]))
 
 

@@ -3,14 +3,13 @@
 Nothing but documents that are for everybody is asked for: never an authorization, token or registration endpoint.
 """
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from parley.documents.mcp_gate import Gate, Refusal
 from parley.documents.oauth import OAUTH, Chain, Purpose, metadata_urls, read, server_urls
 from parley.evidence import Exchange, Request
-from parley.probes import Fetch
+from parley.probes import Fetch, side_by_side
 from parley.wire.media_type import EVENT_STREAM, JSON
 
 MADE_UP_TOKEN: Final = "parley-audit-made-up-token"  # noqa: S105  # it opens nothing, which is what it is for
@@ -60,23 +59,3 @@ def _at_endpoint(gate: Gate, origin: str) -> list[Request]:
 
 def _document(purpose: Purpose, url: str, origin: str) -> Request:
     return Request(purpose=purpose, url=url, headers={"Accept": JSON, "Origin": origin})
-
-
-def side_by_side(fetch: Fetch, requests: Sequence[Request]) -> list[Exchange]:
-    """Make requests that do not depend on each other at the same time; the answers in the order of the requests.
-
-    How many of them one host gets at once is the client's business.
-    """
-    answers: dict[int, Exchange] = {}
-
-    def ask(index: int) -> None:
-        answers[index] = fetch(requests[index])
-
-    threads = [threading.Thread(target=ask, args=(index,), daemon=True) for index in range(1, len(requests))]
-    for thread in threads:
-        thread.start()
-    if requests:
-        ask(0)
-    for thread in threads:
-        thread.join()
-    return [answers[index] for index in range(len(requests))]

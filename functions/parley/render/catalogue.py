@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Final, TypedDict
 
-from parley.documents import oauth
+from parley.documents import agent_card, oauth
 from parley.documents.mcp_plan import PAGES, PLAN, TOOL_PAGES
 from parley.rules import AUDITORS
 
@@ -117,6 +117,16 @@ def _plan() -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for hop in oauth.PLAN:
         yield f"| {hop.purpose} | {hop.most} | {hop.when} | {', '.join(map(str, hop.serves))} |"
+    yield ""
+    yield "## What is asked about an A2A Agent Card"
+    yield ""
+    yield "Every request of the A2A auditor, in the order in which they are begun; what need not wait is made side by"
+    yield "side. Without an Agent Card nothing further is asked. No message is ever sent to an agent."
+    yield ""
+    yield "| request | method | at most | when |"
+    yield "| --- | --- | --- | --- |"
+    for one in agent_card.PLAN:
+        yield f"| {one.purpose} | `{one.call}` | {one.most} | {one.when} |"
 
 
 def _template(text: str) -> str:

@@ -24,6 +24,7 @@ from parley.documents.location import Cause, kept_waiting, location
 from parley.evidence import Evidence, Exchange
 from parley.report import Protocol
 from parley.rules.rule import Given, RuleSet
+from parley.wire.strict_json import NotJson
 
 _TAGS: Final = "https://github.com/a2aproject/A2A/blob"
 V1: Final = f"{_TAGS}/v1.0.1/docs/specification.md"
@@ -161,6 +162,14 @@ class A2aEvidence(RuleSet):
         return self._live(Purpose.NO_VERSION)
 
     @property
+    def unread(self) -> str | None:
+        """Why a document is not judged, though it may well be a card: it is more than is read here."""
+        for one in self.found.documents:
+            if isinstance(one.content, NotJson) and one.content.is_beyond:
+                return f"{one.url}: {one.content.reason}"
+        return None
+
+    @property
     def is_catch_all(self) -> bool:
         """Whether what was found is what the site answers to everything."""
         return self.found.is_catch_all and not self.cards
@@ -205,6 +214,8 @@ class A2aEvidence(RuleSet):
         """What kept a document from being had, other than that there is none. A broken link is no such thing."""
         if self.found.unfollowed:
             return f"{self.found.unfollowed} more catalog links were not followed"
+        if self.unread is not None:
+            return self.unread
         for place in self.found.locations:
             failed = place.cause is Cause.FAILED and not place.linked and not self.found.documents
             if failed or place.cause in (Cause.OURS, Cause.WALL):
