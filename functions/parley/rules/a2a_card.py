@@ -279,7 +279,7 @@ class A2aCardRules(A2aEvidence):
     def check_rule_claim(self, card: AgentCard) -> Findings:
         """A 0.x card that claims 1.0 is a fault, told by 423; a pure 1.0 card needs no claim of its own."""
         claim = card.claim
-        if not isinstance(claim, str):
+        if not isinstance(claim, str) or not claim.strip():
             return
         but = None
         if not re.fullmatch(r"\s*v?\d{1,3}\.\d{1,3}(\.\d{1,5})?([-+][\w.+-]{1,40})?\s*", claim):
@@ -574,28 +574,24 @@ class A2aCardRules(A2aEvidence):
         419,
         title="Skill's members",
         when="A skill lacks id, name, description or tags (at least one, in A2A 1.0), or is no object.",
-        seen="{path} of {nameOrUrl} at {cardUrl} is {observed}{hint}.",
+        seen="{path} of {nameOrUrl} at {cardUrl} is no whole skill: {lacks}.",
         why="Clients choose and show a skill by them; every version of A2A requires all four.",
-        recommendation="Set {path} on {nameOrUrl}.",
+        recommendation="Set id, name, description and tags of {path} on {nameOrUrl}.",
         spec=_SKILL,
         blocks=True,
     )
     def check_rule_skill_members(self, card: AgentCard) -> Findings:
-        """Each of them in each skill."""
+        """Once per skill."""
         listed = card.members.get("skills")
-        is_1 = View.V1 in card.views
         for index, skill in enumerate(listed if isinstance(listed, list) else []):
-            path = f"skills[{index}]"
-            if not isinstance(skill, dict):
-                yield _lacking(card, _Lack(path, f"{kind(skill)}, not an object", ""))
-                continue
-            for name in ("id", "name", "description"):
-                if (lack := _text_lack(skill, name, f"{path}.{name}", blank=is_1)) is not None:
-                    yield _lacking(card, lack)
-            lack = _list_lack(skill, "tags", empty=is_1, path=f"{path}.tags")
-            lack = lack or _strings_lack(skill, "tags", f"{path}.tags")
-            if lack is not None:
-                yield _lacking(card, lack)
+            lacks = list(_skill_lacks(skill, is_1=View.V1 in card.views))
+            if lacks:
+                yield Finding(
+                    path=f"skills[{index}]",
+                    nameOrUrl=card.name_or_url,
+                    cardUrl=card.url,
+                    lacks=Composed("; ".join(lacks)),
+                )
 
     @check(
         420,
@@ -803,6 +799,18 @@ def _strings_lack(members: Mapping[str, object], name: str, path: str) -> _Lack 
     return None
 
 
+def _skill_lacks(skill: object, *, is_1: bool) -> Iterator[str]:
+    if not isinstance(skill, dict):
+        yield f"it is {kind(skill)}, not an object"
+        return
+    for name in ("id", "name", "description"):
+        if (lack := _text_lack(skill, name, name, blank=is_1)) is not None:
+            yield f"{lack.path} is {lack.observed}{lack.hint}"
+    tags = _list_lack(skill, "tags", empty=is_1) or _strings_lack(skill, "tags", "tags")
+    if tags is not None:
+        yield f"{tags.path} is {tags.observed}{tags.hint}"
+
+
 def _entries(members: Mapping[str, object], name: str, required: Sequence[str]) -> Iterator[_Lack]:
     """What the objects in an array lack, and what in it is no object; the array itself, if it is none."""
     listed = members.get(name)
@@ -844,8 +852,9 @@ def _nested(members: Mapping[str, object]) -> Iterator[tuple[str, Mapping[str, o
     """The objects of a card whose members are known: each with its place, and those members."""
     for name, known in _NESTED.items():
         value = members.get(name, members.get(snake(name)))
-        if isinstance(value, dict):
-            yield f"{name}.", value, known
+        if name in ("provider", "capabilities"):
+            if isinstance(value, dict):
+                yield f"{name}.", value, known
         elif isinstance(value, list):
             for item in value:
                 if isinstance(item, dict):
