@@ -219,6 +219,8 @@ FORBIDDEN = {
     "pydantic",
     "jsonschema",
     "cryptography",
+    "joserfc",
+    "rfc8785",
     "boto3.resources",
     "rich",
     "waitress",

@@ -52,7 +52,7 @@ def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_zip_is_small(folder: Path) -> None:
     size = len(_zipped(folder))
-    assert size < 5_000_000, f"{size} bytes"
+    assert size < 12_000_000, f"{size} bytes"
 
 
 def test_each_dependencys_size_is_known() -> None:
@@ -97,7 +97,7 @@ def test_only_what_the_function_runs_is_in_it(folder: Path) -> None:
     assert not [name for name in top if name.startswith("requirements")]
     assert not [name for name in names if name.startswith("parley/") and "test" in name]
     installed = {name.partition("-")[0] for name in top if name.endswith(".dist-info")}
-    assert not installed & {"boto3", "botocore", "pydantic", "pydantic_core", "cryptography", "rich"}
+    assert not installed & {"boto3", "botocore", "pydantic", "pydantic_core", "rich"}
 
 
 def test_native_code_is_for_the_right_machine() -> None:
@@ -123,11 +123,11 @@ sys.path.insert(0, sys.argv[1])
 optional = {"parley.__main__", "parley.cli", "parley.serve", "parley.render.terminal"}
 import parley
 names = [module.name for module in pkgutil.walk_packages(parley.__path__, "parley.")]
-for name in [name for name in names if name not in optional] + ["requests", "aws_lambda_powertools"]:
+for name in [name for name in names if name not in optional] + ["requests", "aws_lambda_powertools", "joserfc.jws", "rfc8785"]:
     importlib.import_module(name)
 print(json.dumps({"version": sys.version_info[:2], "imported": len(names),
                   "outside": [m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] in
-                              {"parley", "requests", "urllib3", "idna", "certifi", "aws_lambda_powertools"}
+                              {"parley", "requests", "urllib3", "idna", "certifi", "aws_lambda_powertools", "joserfc"}
                               and not (m.__file__ or "").startswith(sys.argv[1])]}))
 """
     done = subprocess.run(

@@ -16,6 +16,8 @@ FORBIDDEN = {
     "pydantic",
     "jsonschema",
     "cryptography",
+    "joserfc",
+    "rfc8785",
     "boto3.dynamodb",  # loaded with boto3's first resource
     "aws_xray_sdk",
     "rich",
