@@ -5,7 +5,6 @@ with other formats, and version members are often wrong. Shapes are those of A2A
 clients of both (Appendix A.2 of A2A 1.0 has servers serve such).
 """
 
-import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -607,32 +606,6 @@ def _dialects(scheme: Scheme) -> Iterator[tuple[str, Mapping[str, object]]]:
     match scheme.value:
         case {"scheme": {"$case": str(), "value": dict(leaked)}}:
             yield f"{scheme.path}.scheme.value", leaked
-
-
-def key_references(card: AgentCard) -> Iterator[Reference]:
-    """The key sets that a card's well-formed signatures name, as far as they are of the card's own site."""
-    try:
-        site = Url.parse(card.url.partition("#")[0])
-    except UrlError:
-        return
-    for path, signature in objects(card.members, "signatures"):
-        written = _jku(signature)
-        url = absolute(written)
-        if url is not None and is_same_site(Url.parse(url), site):
-            yield Reference(Purpose.KEYS, path, written, url)
-
-
-def _jku(signature: Mapping[str, object]) -> object:
-    match signature:
-        case {"protected": str(protected), "signature": str()} if len(protected) <= 8192:
-            try:
-                text = base64.urlsafe_b64decode(protected.encode("ascii") + b"=" * (-len(protected) % 4))
-            except (ValueError, UnicodeEncodeError):
-                return None
-            match strict_json.parse(text):
-                case Parsed(value={"jku": jku}):
-                    return jku
-    return None
 
 
 def is_same_site(url: Url, site: Url) -> bool:

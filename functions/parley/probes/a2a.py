@@ -22,12 +22,12 @@ from parley.documents.agent_card import (
     absolute,
     binding,
     discover,
-    key_references,
     live,
     references,
     speaks_1,
 )
 from parley.documents.ai_catalog import LINKS, entries, links
+from parley.documents.card_signature import key_set_urls
 from parley.evidence import Exchange, Request
 from parley.probes import Fetch, side_by_side
 from parley.target import Target
@@ -83,9 +83,10 @@ def _is_some_document(exchange: Exchange) -> bool:
 
 def _named(cards: Sequence[AgentCard]) -> Iterator[tuple[Purpose, str]]:
     """The documents that cards name, each once, and no more than are fetched."""
-    for named, most in ((references, NAMED), (key_references, KEYS)):
-        distinct = {(one.purpose, one.url): None for card in cards for one in named(card) if one.url is not None}
-        yield from list(distinct)[:most]
+    distinct = {(one.purpose, one.url): None for card in cards for one in references(card) if one.url is not None}
+    yield from list(distinct)[:NAMED]
+    keys = dict.fromkeys(url for card in cards for url in key_set_urls(card.members, card.url))
+    yield from [(Purpose.KEYS, url) for url in list(keys)[:KEYS]]
 
 
 def _live(card: AgentCard, interface: Interface, origin: str) -> list[Request]:

@@ -10,13 +10,14 @@ from parley.report import AuditorReport, ProtocolReport, State, Status
 from parley.rules.a2a_card import A2aCardRules
 from parley.rules.a2a_evidence import V1
 from parley.rules.a2a_served import A2aServedRules
+from parley.rules.a2a_signatures import A2aSignatureRules
 from parley.rules.rule import Finding, Findings, Given, RuleSet, check
 from parley.wire.text import clean
 
 _BECAUSE: Final = 5
 
 
-class A2aAgentCardRules(A2aServedRules, A2aCardRules):
+class A2aAgentCardRules(A2aServedRules, A2aCardRules, A2aSignatureRules):
     """Whether an Agent Card can be found, and whether clients can depend on it."""
 
     def valid(self) -> Given[AgentCard]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from parley.documents.agent_card import (
-    KEYS,
     NAMED,
     AgentCard,
     Discovery,
@@ -16,7 +15,6 @@ from parley.documents.agent_card import (
     View,
     answer,
     discovery,
-    key_references,
     live,
     references,
 )
@@ -148,10 +146,6 @@ class A2aEvidence(RuleSet):
         Those that this auditor could not ask for, or beyond its limit, are left out, and make the evidence not whole.
         """
         return self._resolved(((card, one) for card in self.cards for one in references(card)), NAMED)
-
-    def key_set(self) -> Given[Resolved]:
-        """Every key set of the card's own site that a signature names, with what came of it."""
-        return self._resolved(((card, one) for card in self.cards for one in key_references(card)), KEYS)
 
     def extended(self) -> Given[Live]:
         """What came of asking for the extended card without credentials."""
