@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from parley.documents import credentials
 from parley.documents.mcp_gate import gate_among
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
 from parley.probes import a2a, mcp, oauth, server_card
@@ -97,7 +98,7 @@ def gather(
 def judge(evidence: Evidence) -> Report:
     """Let every auditor judge the evidence. Pure: the same evidence gives the same report."""
     try:
-        return _judge(evidence)
+        return _judge(credentials.masked(evidence))
     finally:
         strict_json.forget()
 

@@ -179,7 +179,8 @@ class Evidence:
     ``asked`` is the text that was asked about, harmless to show. Where it is not a URL that may be visited,
     ``refusal`` says why as the end of a sentence, and nothing was fetched; ``target`` is None if it could not even be
     read. ``started_at`` is RFC 3339 in UTC, ``duration_ms`` the whole gathering. ``own_headers`` are those that the
-    asker had sent to the target, secrets among them.
+    asker had sent to the target, secrets among them. ``original`` is the evidence as it was received, where this is a
+    copy in which is masked what the site itself gives away.
     """
 
     asked: str
@@ -189,6 +190,7 @@ class Evidence:
     duration_ms: int
     exchanges: tuple[Exchange, ...] = ()
     own_headers: Mapping[str, str] = field(default_factory=dict)
+    original: "Evidence | None" = None
 
     def masked(self, secrets: Iterable[str]) -> Self:
         """The evidence without these texts, wherever a target may have echoed them; every length stays as it was.
