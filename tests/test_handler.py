@@ -219,12 +219,9 @@ FORBIDDEN = {
     "pydantic",
     "jsonschema",
     "cryptography",
-<<<<<<< HEAD
     "joserfc",
     "rfc8785",
-=======
     "redact_secret",
->>>>>>> 1164a98 (Find the credentials that a card gives away, and judge by evidence that holds none)
     "boto3.resources",
     "rich",
     "waitress",

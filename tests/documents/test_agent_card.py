@@ -1,6 +1,5 @@
 """What is an Agent Card, of which shape, and what it names."""
 
-import base64
 import json
 
 import pytest
@@ -18,7 +17,6 @@ from parley.documents.agent_card import (
     discovery,
     instead,
     is_same_site,
-    key_references,
     live,
     references,
     shape,
@@ -255,29 +253,6 @@ def test_references_in_every_dialect() -> None:
 )
 def test_same_site(url: str, site: str, same: bool) -> None:
     assert is_same_site(Url.parse(url), Url.parse(site)) is same
-
-
-def protected(**header: object) -> str:
-    return base64.urlsafe_b64encode(json.dumps(header).encode()).decode().rstrip("=")
-
-
-def test_key_sets_of_well_formed_signatures_of_the_own_site() -> None:
-    keys = f"{HOST}/jwks.json"
-    signatures = [
-        {"protected": protected(alg="ES256", kid="k", jku=keys), "signature": "x"},
-        {"protected": protected(alg="ES256", jku="https://evil.example/jwks.json"), "signature": "x"},
-        {"protected": protected(alg="ES256", jku=7), "signature": "x"},
-        {"protected": protected(alg="ES256"), "signature": "x"},
-        {"protected": protected(jku=keys)},
-        {"protected": "no base64!", "signature": "x"},
-        {"protected": "é", "signature": "x"},
-        {"protected": base64.urlsafe_b64encode(b"[1]").decode(), "signature": "x"},
-        "x",
-    ]
-    found = list(key_references(card(changed(V1, signatures=signatures))))
-    assert [(one.purpose, one.path, one.url) for one in found] == [(Purpose.KEYS, "signatures[0]", keys)]
-    inline = card(changed(V1, signatures=signatures), f"{HOST}/.well-known/ai-catalog.json#/entries/0/data")
-    assert [one.url for one in key_references(inline)] == [keys]
 
 
 def test_absolute() -> None:

@@ -67,6 +67,8 @@ CREDENTIALS = {
     "npm": ("npm_" + drawn(36), "npm access token", "npm_*** (40 characters)"),
     "PyPI": ("pypi-AgEIcHlwaS5vcmc" + drawn(120, _URL_SAFE), "PyPI API token", "pypi-*** (140 characters)"),
     "a token": (jwt({"sub": drawn(8), "exp": 1900000000}), "JSON Web Token", None),
+    "a token with a role": (jwt({"role": "service_role"}), "JSON Web Token", None),
+    "Telegram": (f"{drawn(10, '123456789')}:AA{drawn(33)}", "Telegram bot token", "*** (46 characters)"),
     "a token in a command": (f'curl -H "Authorization: Bearer {jwt({"sub": drawn(8)})}" {HOST}', "JSON Web Token", None),
     "a key": (pem(), "private key", None),
     "an RSA key": (pem("RSA "), "private key", None),
@@ -124,6 +126,9 @@ HARMLESS = {
     "a local database": f"postgres://app:{PASSWORD}@localhost:5432/db",
     "an account in a path": "https://medium.com/@user:post",
     "Stripe's example": "sk_test_4eC39HqLyjWDarjtT1zdp7dc",
+    "a resource of AWS": "arn:aws:notifications::381491923782:managed-notification-configuration/category/AWS-Health",
+    "a token of a manual": jwt({"k": "value"}),
+    "Supabase's key for web pages": jwt({"iss": "supabase", "role": "anon", "exp": 1900000000}),
     "words": "sk-learn-contrib-plugins-for-everyone risk-assessment-analysis-service-agent-endpoint",
     "words with a prefix": "hf_transformers_pipeline_for_text_generation",
 }  # fmt: skip
@@ -252,7 +257,7 @@ def test_signatures_of_the_card() -> None:
 
 def test_long() -> None:
     """Whole, however long, and wherever a window ends."""
-    for long in ("sk-ant-api03-" + drawn(100_000), pem(lines=1500), jwt({"a": drawn(75_000)})):
+    for long in ("sk-ant-api03-" + drawn(100_000), pem(lines=1500), jwt({"sub": drawn(75_000)})):
         seen = in_skill("x " * 3000 + long)
         assert [one.value for one in seen.credentials] == [long]
     for before in range(0, 4200, 17):

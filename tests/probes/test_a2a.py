@@ -78,8 +78,12 @@ def test_walk(answers: dict[str, Answer], url: str, urls: list[str]) -> None:
 
 def test_metadata_and_keys_are_asked_for_once_each_and_no_more_than_some() -> None:
     schemes = {f"s{index}": {"openIdConnectUrl": f"https://login.example/{index // 2}"} for index in range(20)}
-    header = [json.dumps({"jku": f"{HOST}/keys/{index // 2}"}).encode() for index in range(20)]
-    signatures = [{"protected": base64.urlsafe_b64encode(text).decode(), "signature": "x"} for text in header]
+    header = [
+        json.dumps({"alg": "ES256", "kid": "k", "jku": f"{HOST}/keys/{index // 2}"}).encode() for index in range(20)
+    ]
+    signatures = [
+        {"protected": base64.urlsafe_b64encode(text).decode().rstrip("="), "signature": "eA"} for text in header
+    ]
     urls = asked({CURRENT: served(changed(V1, securitySchemes=schemes, signatures=signatures))})
     assert sorted(urls) == sorted(
         [

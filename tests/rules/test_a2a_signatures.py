@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from parley.documents import credentials
 from parley.documents.agent_card import Purpose
 from parley.evidence import Evidence, Exchange, Failure, FailureCode
 from parley.report import AuditorReport
@@ -237,6 +238,15 @@ def test_without_a_card_nothing_applies() -> None:
 
 
 # --- what is said ---
+
+
+def test_what_was_received_is_verified() -> None:
+    """Credentials are masked in what is judged, so that nothing quotes them; the signature is over the card with them."""
+    leaky = V1 | {"description": "Key ghp_" + "9aKq0Vt3LmXz71BdWcYhRnPeUs58GfJoTi24"}
+    received = recorded(sign(leaky), {JKU: KEYS})
+    masked = credentials.masked(received)
+    assert masked is not received
+    assert fired(A2aSignatureRules(masked).judge()) == fired(A2aSignatureRules(received).judge()) == [140]
 
 
 def test_verified_names_form_and_key_and_what_is_outside() -> None:

@@ -8,7 +8,6 @@ clients of both (Appendix A.2 of A2A 1.0 has servers serve such).
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -105,8 +104,7 @@ class View(StrEnum):
     V1 = "1.0"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(NamedTuple):
     """What was found where an Agent Card is due. ``exchange`` is None for a card that stands in the catalog itself.
 
     ``is_claimed`` tells that somebody said that there is a card: an entry of the catalog, or who gave the URL.
@@ -401,8 +399,7 @@ def _add(found: list[Document], document: Document) -> None:
     for index, known in enumerate(found):
         if known.url == document.url or known.content == document.content:
             also = () if known.url == document.url else (document.url,)
-            found[index] = replace(
-                known,
+            found[index] = known._replace(
                 is_claimed=known.is_claimed or document.is_claimed,
                 link_is_http=known.link_is_http or document.link_is_http,
                 also_at=(*known.also_at, *also),

@@ -1,8 +1,7 @@
 """AI Catalogs: the entries that name a document of one media type, by link or in the catalog itself."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from parley.evidence import Exchange
 from parley.wire import strict_json
@@ -17,8 +16,7 @@ LINKS: Final = 20
 """Catalog links to documents of one type that are followed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(NamedTuple):
     """A catalog entry's link to a document.
 
     ``url`` is absolute where it could be resolved; ``is_http`` tells that an entry itself writes ``http:``. Where
@@ -30,8 +28,7 @@ class Link:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inline:
+class Inline(NamedTuple):
     """A document that stands in the catalog itself; ``url`` is its place there, with a JSON Pointer (RFC 6901)."""
 
     url: str
@@ -66,7 +63,7 @@ def links(found: Iterable[Link | Inline]) -> dict[str, Link]:
     for entry in found:
         if isinstance(entry, Link):
             known = by_url.get(entry.url, entry)
-            by_url[entry.url] = replace(known, is_http=known.is_http or entry.is_http)
+            by_url[entry.url] = known._replace(is_http=known.is_http or entry.is_http)
     return by_url
 
 

@@ -1,8 +1,8 @@
 """Places where a document was looked for and not obtained, and why."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 from parley.documents.bot_wall import bot_wall
 from parley.evidence import Exchange, FailureCode
@@ -18,8 +18,7 @@ class Cause(Enum):
     OURS = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Location:
+class Location(NamedTuple):
     """A place where no card was obtained, and why: ``answered 404``. ``linked`` tells that a catalog pointed there."""
 
     url: str

@@ -4,9 +4,8 @@ Discovery is that of MCP Server Card v1 (docs/discovery.md): the AI Catalog's en
 only if those gave no document.
 """
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from parley.documents.ai_catalog import LINKS, Inline, Link, entries, links, why_none
 from parley.documents.location import Cause, Location, kept_waiting, location
@@ -27,8 +26,7 @@ class Purpose(StrEnum):
     RESERVED = "Server Card at a reserved location"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(NamedTuple):
     """What was found where a Server Card is due. ``exchange`` is None for an inline card."""
 
     url: str
@@ -45,8 +43,7 @@ class Document:
         return value if isinstance(value, dict) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
+class Discovery(NamedTuple):
     """What looking for Server Cards came to. ``unfollowed`` counts the catalog links beyond the limit."""
 
     documents: tuple[Document, ...]
@@ -84,7 +81,7 @@ def discovery(evidence: Evidence) -> Discovery:
             document = _served(exchange, purpose, by_http=link is not None and link.is_http)
             known = documents.get(document.url)
             if known is not None:  # two links, or a link and what was asked for, may end at one card
-                documents[document.url] = replace(known, link_is_http=known.link_is_http or document.link_is_http)
+                documents[document.url] = known._replace(link_is_http=known.link_is_http or document.link_is_http)
             elif document.is_html and purpose is Purpose.RESERVED and documents:
                 locations.append(_location(exchange, purpose, waited))  # single-page apps answer so to all
             else:

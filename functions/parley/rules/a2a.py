@@ -1,7 +1,6 @@
 """``PARLEY-A2aAgentCardAuditor``: the A2A Agent Card, by the shape that its members give it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from parley.documents.agent_card import AgentCard, Document, Shape
@@ -9,6 +8,7 @@ from parley.documents.location import Cause
 from parley.report import AuditorReport, ProtocolReport, State, Status
 from parley.rules.a2a_card import A2aCardRules
 from parley.rules.a2a_evidence import V1
+from parley.rules.a2a_secrets import A2aSecretRules
 from parley.rules.a2a_served import A2aServedRules
 from parley.rules.a2a_signatures import A2aSignatureRules
 from parley.rules.rule import Finding, Findings, Given, RuleSet, check
@@ -17,7 +17,7 @@ from parley.wire.text import clean
 _BECAUSE: Final = 5
 
 
-class A2aAgentCardRules(A2aServedRules, A2aCardRules, A2aSignatureRules):
+class A2aAgentCardRules(A2aServedRules, A2aCardRules, A2aSecretRules, A2aSignatureRules):
     """Whether an Agent Card can be found, and whether clients can depend on it."""
 
     def valid(self) -> Given[AgentCard]:
@@ -42,7 +42,7 @@ class A2aAgentCardRules(A2aServedRules, A2aCardRules, A2aSignatureRules):
         """Green only where there is a card: what is right about a place alone says nothing of one."""
         report = super().judge()
         is_green = report.status is Status.SUCCESS
-        return replace(report, status=Status.INFORMATION) if is_green and not self.cards else report
+        return report._replace(status=Status.INFORMATION) if is_green and not self.cards else report
 
     def protocol_report(self, judged: AuditorReport, others: Sequence[RuleSet]) -> ProtocolReport:
         """Confirmed by a card without a blocking finding; indicated by any document, or a claim that there is one."""

@@ -1,6 +1,7 @@
 """What the rules of ``PARLEY-A2aAgentCardAuditor`` may ask for, by parameter name."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from parley.documents.agent_card import (
@@ -95,6 +96,18 @@ class A2aEvidence(RuleSet):
         super().__init__(evidence)
         self.found = discovery(evidence)
         self.cards = self.found.cards
+
+    def as_received(self, card: AgentCard) -> AgentCard:
+        """The card before what it gives away was masked: to check signatures over, and to search; never to quote."""
+        return self._received[self.cards.index(card)]
+
+    @cached_property
+    def _received(self) -> tuple[AgentCard, ...]:
+        original = self.evidence.original
+        received = self.cards if original is None else discovery(original).cards
+        if [card.shape for card in received] != [card.shape for card in self.cards]:
+            raise LookupError("masked cards are others than those received")
+        return received
 
     def audit(self) -> Given[Evidence]:
         """The audit as a whole."""

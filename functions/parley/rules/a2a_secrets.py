@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from parley.documents import credentials
-from parley.documents.agent_card import AgentCard, discovery
+from parley.documents.agent_card import AgentCard
 from parley.documents.credentials import GOOGLE_API_KEY, Credential
 from parley.rules.a2a_evidence import V1, A2aEvidence
 from parley.rules.rule import Finding, Findings, Given, check
@@ -26,11 +26,7 @@ class A2aSecretRules(A2aEvidence):
 
     @cached_property
     def _given_away(self) -> tuple[GivenAway, ...]:
-        received = self.cards if self.evidence.original is None else discovery(self.evidence.original).cards
-        return tuple(
-            GivenAway(card, credentials.search(as_received.raw).credentials)
-            for card, as_received in zip(self.cards, received, strict=True)
-        )
+        return tuple(GivenAway(card, credentials.search(self.as_received(card).raw).credentials) for card in self.cards)
 
     @check(
         350,

@@ -430,7 +430,7 @@ class A2aSignatureRules(A2aEvidence):
     def _signed(self) -> tuple[SignedCard, ...]:
         allowance = Allowance()
         return tuple(
-            SignedCard(card, check_signatures(card.members, card.url, self._fetched(card), allowance))
+            SignedCard(card, check_signatures(self.as_received(card).members, card.url, self._fetched(card), allowance))
             for card in self.cards
             if card.shape is not Shape.V0_2 and _has_signatures(card)
         )
