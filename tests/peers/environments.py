@@ -7,6 +7,7 @@ import json
 import select
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,15 +41,19 @@ def node_modules(name: str) -> Path:
 @contextmanager
 def running(*command: str | Path) -> Iterator[Mapping[str, str]]:
     """A process of servers, which says where they listen by a line of JSON; ended at the end."""
-    with subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    # What they complain about goes to a file: a pipe that nobody reads stops them once it is full.
+    with (
+        tempfile.TemporaryFile() as complaints,
+        subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=complaints) as process,
+    ):
         try:
             assert process.stdout is not None
             ready, _, _ = select.select([process.stdout], [], [], 60)
             line = process.stdout.readline() if ready else b""
             if not line:
                 process.kill()
-                assert process.stderr is not None
-                raise AssertionError(f"no server listens: {process.stderr.read().decode(errors='replace')[-2000:]}")
+                complaints.seek(0)
+                raise AssertionError(f"no server listens: {complaints.read().decode(errors='replace')[-2000:]}")
             yield json.loads(line)
         finally:
             process.kill()
