@@ -30,7 +30,7 @@ async def main() -> None:
     endpoints = {}
     for argument in sys.argv[1:]:
         name, _, issuer = argument.partition("=")
-        listener = socket.socket()
+        listener = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's algorithm on
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]

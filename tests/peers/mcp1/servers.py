@@ -35,7 +35,7 @@ async def main() -> None:
     serving = []
     endpoints = {}
     for mode in sys.argv[1:]:
-        listener = socket.socket()
+        listener = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's algorithm on
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]

@@ -57,7 +57,7 @@ async def main() -> None:
     serving = []
     endpoints = {}
     for mode in sys.argv[1:]:
-        listener = socket.socket()
+        listener = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's algorithm on
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         endpoints[mode] = f"http://127.0.0.1:{listener.getsockname()[1]}/{'sse' if mode == 'sse' else 'mcp'}"
