@@ -65,6 +65,7 @@ lock: $(VENV)/.dev  ## pin what the *.in files ask for, with hashes
 	$(LOCK) --python-version 3.11 tests/peers/a2a02/requirements.in -o tests/peers/a2a02/requirements.txt
 	$(LOCK) --python-version 3.11 tests/peers/a2a03/requirements.in -o tests/peers/a2a03/requirements.txt
 	$(LOCK) --python-version 3.11 tests/peers/a2a1/requirements.in -o tests/peers/a2a1/requirements.txt
+	$(LOCK) --python-version 3.11 tests/peers/linters/requirements.in -o tests/peers/linters/requirements.txt
 
 ARGS =
 deploy: $(VENV)/.infra  ## put it on AWS (ARGS="-c name=value" for context)

@@ -21,6 +21,7 @@ from parley.fetch.client import Fetcher
 from parley.fetch.policy import LOCAL
 from parley.probes import server_card
 from parley.target import Target
+from peers.environments import HERE, python, running
 from servers import environment, parley_serve, real_site
 from sites import Answer, card, catalog, entry, served
 
@@ -42,6 +43,7 @@ def main() -> None:
             endpoints(),
         ),
         ("CPU of the command line (wanted: start < 150 ms; audit < 80 ms beyond importing requests)", cpu()),
+        ("A2A: a whole process that audits a loopback agent on the official SDK (wanted: Parley < 0.35 s)", a2a()),
         ("Peak memory of a whole audit (wanted: < 64 MB for floods and bombs, < 96 MB for the worst)", memory()),
         ("A stored report from the local server (wanted: median < 5 ms)", stored()),
         ("Cold start: process start to first answer, under Lambda's runtime client (wanted: ratio <= 1.15)", cold()),
@@ -110,6 +112,33 @@ def cpu() -> Iterator[tuple[str, str]]:
         "parley audit of a loopback card",
         f"{audited * 1000:.0f} ms ({(audited - loaded) * 1000:+.0f} ms beyond importing requests)",
     )
+
+
+def a2a() -> Iterator[tuple[str, str]]:
+    """Wall time and CPU beside the public linters', each in turn. They ask less: for one document, and not for MCP."""
+    linters = python("linters").parent
+    with running(python("a2a1"), HERE / "a2a1" / "servers.py", "v1") as agents:
+        url = agents["v1"]
+        audits: dict[str, list[list[str | Path]]] = {
+            "parley audit, of everything at the URL": [
+                [sys.executable, "-m", "parley", "audit", url, "--output", "/dev/null"]
+            ],
+            "a2a-lint, of the card": [[linters / "a2a-lint", "--json", url]],
+            "a2aops, of the card": [[linters / "a2aops", "card", "check", url]],
+            "a2aops, of the card, its security and its migration": [
+                [linters / "a2aops", *command, url] for command in (("card", "check"), ("auth",), ("compat",))
+            ],
+        }
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in audits}
+        for _ in range(11):
+            for name, commands in audits.items():
+                taken[name].append(_processes(commands))
+    ours = 0.0
+    for name, each in taken.items():
+        # The first of each reads the disk for those that follow.
+        wall, cpu = (statistics.median(values) for values in zip(*each[1:], strict=True))
+        ours = ours or wall
+        yield name, f"{wall:.2f} s (CPU {cpu:.2f} s); Parley over it {ours / wall:.2f}"
 
 
 def memory() -> Iterator[tuple[str, str]]:
@@ -238,6 +267,18 @@ def _median(work: Callable[[], object], times: int = 200) -> float:
         work()
         taken.append(time.perf_counter() - began)
     return statistics.median(taken)
+
+
+def _processes(commands: list[list[str | Path]]) -> tuple[float, float]:
+    """Seconds, of wall time and of CPU, of one process after the other, each of which gets to its findings."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    for command in commands:
+        ours = command[0] == sys.executable
+        ended = subprocess.run(command, env=environment() if ours else None, capture_output=True)
+        if ended.returncode not in (0, 1) or ended.stderr:
+            raise RuntimeError(f"{command} came to no findings: {ended.stderr.decode(errors='replace')}")
+    wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _cpu(script: str, times: int = 7) -> float:
