@@ -10,7 +10,15 @@ import pytest
 import requests
 
 from infra import tools
+from parley.audit import gather, judge
+from parley.evidence import Evidence
+from parley.fetch.client import Fetcher
+from parley.fetch.policy import LOCAL
+from parley.report import Protocol, State
 from peers.environments import HERE, node_modules, python, running
+from sites import numbers
+
+AUDITOR = "PARLEY-A2aAgentCardAuditor"
 
 CARD = "/.well-known/agent-card.json"
 LEGACY = "/.well-known/agent.json"
@@ -18,7 +26,10 @@ LEGACY = "/.well-known/agent.json"
 A2A1 = ("v1", "dual", "signed", "signed-dual", "secured", "extended", "rest", "bare")
 A2A03 = ("plain", "secured", "extended", "bare")
 A2A02 = ("plain", "extended")
-A2AJS = ("v1", "dual", "signed", "secured", "secured-dual", "signed-secured", "json", "extended", "rest", "bare")
+A2AJS = (
+    "v1", "dual", "signed", "signed-dual", "secured", "secured-dual", "signed-secured", "json", "signed-json",
+    "extended", "extended-dual", "rest", "rest-dual", "bare",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +226,97 @@ class TestJavaScript:
         made = card(a2ajs["rest"])
         assert [one["protocolBinding"] for one in made["supportedInterfaces"]] == ["JSONRPC", "HTTP+JSON"]
         assert get(f"{a2ajs['rest']}/rest/extendedAgentCard").status_code == 400
+
+
+def audited(origin: str) -> tuple[Evidence, State, str, list[int]]:
+    """What was asked, the state, the shape, and all codes that are about the card."""
+    evidence = gather(origin, lambda target: Fetcher(target.url, LOCAL))
+    report = judge(evidence)
+    a2a = report.protocols[Protocol.A2A]
+    assert a2a.details["cardUrl"] in (origin + CARD, origin + LEGACY)
+    return evidence, a2a.state, str(a2a.details["shape"]), numbers(report, AUDITOR)
+
+
+# What its default form is, and what people add to it: nothing of that is a fault.
+SOUND = [
+    ("a2a1", "v1", "1.0"),
+    ("a2a1", "dual", "hybrid"),
+    ("a2a1", "signed", "1.0"),
+    ("a2a1", "signed-dual", "hybrid"),
+    ("a2a1", "secured", "1.0"),
+    ("a2a1", "rest", "1.0"),
+    ("a2a03", "plain", "0.3"),
+    ("a2a03", "secured", "0.3"),
+    ("a2a03", "bare", "0.3"),
+    ("a2a02", "plain", "0.2"),
+    ("a2ajs", "v1", "1.0"),
+    ("a2ajs", "dual", "1.0"),
+    ("a2ajs", "signed", "1.0"),
+    ("a2ajs", "signed-dual", "1.0"),
+    ("a2ajs", "json", "1.0"),
+    ("a2ajs", "signed-json", "1.0"),
+    ("a2ajs", "rest", "1.0"),
+    ("a2ajs", "rest-dual", "1.0"),
+]
+
+
+@pytest.mark.parametrize(("peer", "mode", "shape"), SOUND)
+def test_no_fault(request: pytest.FixtureRequest, peer: str, mode: str, shape: str) -> None:
+    _, state, found, codes = audited(request.getfixturevalue(peer)[mode])
+    assert (state, found) == (State.CONFIRMED, shape)
+    assert [code for code in codes if code >= 400] == []
+
+
+# An extended card for whoever asks, and a notation that leaks, are for other rules; the card is an Agent Card.
+@pytest.mark.parametrize(
+    ("peer", "mode", "shape"),
+    [
+        ("a2a1", "extended", "hybrid"),
+        ("a2a03", "extended", "0.3"),
+        ("a2a02", "extended", "0.2"),
+        ("a2ajs", "extended", "1.0"),
+        ("a2ajs", "extended-dual", "1.0"),
+        ("a2ajs", "secured", "1.0"),
+        ("a2ajs", "secured-dual", "1.0"),
+        ("a2ajs", "signed-secured", "1.0"),
+    ],
+)
+def test_confirmed_whatever_else_is_told(request: pytest.FixtureRequest, peer: str, mode: str, shape: str) -> None:
+    _, state, found, _ = audited(request.getfixturevalue(peer)[mode])
+    assert (state, found) == (State.CONFIRMED, shape)
+
+
+@pytest.mark.parametrize(
+    ("peer", "faults"),
+    [
+        ("a2a1", {411, 416, 417, 418}),  # description, capabilities, modes, skills: left out
+        ("a2ajs", {411, 417, 418}),  # there, but empty; the capabilities are an object
+    ],
+)
+def test_required_members_without_content(request: pytest.FixtureRequest, peer: str, faults: set[int]) -> None:
+    _, state, shape, codes = audited(request.getfixturevalue(peer)["bare"])
+    assert (state, shape) == (State.INDICATED, "1.0")
+    assert {code for code in codes if code >= 400} == faults
+
+
+def test_the_same_is_no_fault_in_0_3(a2a03: Mapping[str, str]) -> None:
+    """Its schema asks only that they be there."""
+    _, _, _, codes = audited(a2a03["bare"])
+    assert {329, 330} <= set(codes)
+
+
+def test_only_at_the_older_path(a2a02: Mapping[str, str], a2a03: Mapping[str, str]) -> None:
+    assert 300 in audited(a2a02["plain"])[3]
+    assert 300 not in audited(a2a03["plain"])[3]
+
+
+def test_who_asks_for_the_current_form_gets_it(a2ajs: Mapping[str, str]) -> None:
+    evidence, _, shape, _ = audited(a2ajs["dual"])
+    asked = next(one for one in evidence.exchanges if one.url == a2ajs["dual"] + CARD)
+    assert (asked.header("vary"), shape) == ("A2A-Version", "1.0")
+
+
+def test_a_recording_gives_the_same(a2a1: Mapping[str, str]) -> None:
+    evidence, state, _, codes = audited(a2a1["signed-dual"])
+    again = judge(Evidence.from_json(evidence.to_json()))
+    assert (again.protocols[Protocol.A2A].state, numbers(again, AUDITOR)) == (state, codes)
