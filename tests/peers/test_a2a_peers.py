@@ -310,6 +310,27 @@ def test_only_at_the_older_path(a2a02: Mapping[str, str], a2a03: Mapping[str, st
     assert 300 not in audited(a2a03["plain"])[3]
 
 
+@pytest.mark.parametrize(
+    ("peer", "mode"),
+    [
+        ("a2a1", "signed"),  # over the card as it is served
+        ("a2a1", "signed-dual"),  # over the 1.0 view of a hybrid, without what is empty
+        ("a2ajs", "signed"),
+        ("a2ajs", "signed-dual"),
+        ("a2ajs", "signed-secured"),
+    ],
+)
+def test_signatures_verify(request: pytest.FixtureRequest, peer: str, mode: str) -> None:
+    _, _, _, codes = audited(request.getfixturevalue(peer)[mode])
+    assert 140 in codes
+    assert 373 not in codes
+
+
+def test_a_signature_that_leaves_the_schemes_out(a2ajs: Mapping[str, str]) -> None:
+    """The SDK signs the card in memory, whose schemes its own canonical form cannot read."""
+    assert 378 in audited(a2ajs["signed-json"])[3]
+
+
 def test_who_asks_for_the_current_form_gets_it(a2ajs: Mapping[str, str]) -> None:
     evidence, _, shape, _ = audited(a2ajs["dual"])
     asked = next(one for one in evidence.exchanges if one.url == a2ajs["dual"] + CARD)
