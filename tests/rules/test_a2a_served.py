@@ -71,6 +71,8 @@ SITES: list[tuple[str, dict[str, Answer], str, list[int], State]] = [
     ("an array", {CURRENT: served([V1])}, HOST, [402], INDICATED),
     ("a JSON answer to everything", {CURRENT: ANYTHING, LEGACY: ANYTHING, HOST + SIBLING: ANYTHING}, HOST, [104], NOT_DETECTED),
     ("a text in answer to everything", {CURRENT: TEXT, LEGACY: TEXT, HOST + SIBLING: TEXT}, HOST, [104], NOT_DETECTED),
+    ("a document with a time in answer to everything", {CURRENT: served({"status": "ok", "at": 1}), LEGACY: served({"status": "ok", "at": 2}), HOST + SIBLING: served({"at": 3, "status": "ok"})}, HOST, [104], NOT_DETECTED),
+    ("an error of status 200 for anything else", {CURRENT: MANIFEST, LEGACY: MANIFEST, HOST + SIBLING: served({"error": "not found"})}, HOST, [403], INDICATED),
     ("a web page in answer to anything else", {CURRENT: ANYTHING, LEGACY: ANYTHING, HOST + SIBLING: html()}, HOST, [403], INDICATED),
     # What does not answer.
     ("a name that does not resolve", dict.fromkeys((CURRENT, LEGACY), fails(FailureCode.DNS, "does not resolve")), HOST, [102], NOT_DETECTED),
@@ -102,6 +104,10 @@ SITES: list[tuple[str, dict[str, Answer], str, list[int], State]] = [
     ("a web page by a catalog", {CATALOG: catalog(entry(url=LINKED)), LINKED: html()}, HOST, [402], INDICATED),
     ("a dead entry, and a card", {CATALOG: catalog(entry(url=LINKED)), CURRENT: served(V1)}, HOST, [304], CONFIRMED),
     ("an entry of another type", {CATALOG: catalog(entry(type="application/json", url=LINKED))}, HOST, [102], NOT_DETECTED),
+    ("a linked card that needs credentials", {CATALOG: catalog(entry(url=LINKED)), LINKED: Answer(status=403)}, HOST, [103], INDICATED),
+    ("a card's URL that needs credentials", {CURRENT: Answer(status=401)}, CURRENT, [103], INDICATED),
+    ("two dead entries", {CATALOG: catalog(entry(url=LINKED), entry(url="/other"))}, HOST, [400, 400], INDICATED),
+    ("two web pages by a catalog", {CATALOG: catalog(entry(url=LINKED), entry(url="/other")), LINKED: html(), f"{HOST}/other": Answer(body=b"<html>Other", headers={"content-type": "text/html"})}, HOST, [402, 402], INDICATED),
     # How a card is served.
     ("another type", {CURRENT: served(V1, content_type="text/plain")}, HOST, [301], CONFIRMED),
     ("no type", {CURRENT: served(V1, content_type=None)}, HOST, [301], CONFIRMED),

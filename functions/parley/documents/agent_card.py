@@ -349,9 +349,7 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
                 locations.append(place)  # single-page apps answer so to all
             else:
                 _add(found, document)
-    is_catch_all = any(
-        one.answered == 200 and not is_html(one.header("content-type"), one.body) for one in asked[Purpose.SIBLING]
-    )
+    is_catch_all = any(one.answered == 200 and _is_alike(one, found) for one in asked[Purpose.SIBLING])
     return Discovery(
         documents=tuple(found),
         cards=tuple(
@@ -364,6 +362,12 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
         is_catch_all=is_catch_all,
         unfollowed=max(0, sum(link.problem is None for link in linked.values()) - LINKS),
     )
+
+
+def _is_alike(sibling: Exchange, found: Iterable[Document]) -> bool:
+    """Whether what came for a path that does not exist is like what was found: of the same members, or no JSON either."""
+    members = _served(sibling, Purpose.SIBLING, is_claimed=False, by_http=False).members
+    return any((None if one.members is None else set(one.members)) == (members and set(members)) for one in found)
 
 
 def _add_inline(found: list[Document], listed: Iterable[Link | Inline]) -> None:
@@ -397,7 +401,10 @@ def _served(exchange: Exchange, purpose: Purpose, *, is_claimed: bool, by_http: 
 def _add(found: list[Document], document: Document) -> None:
     """Add what was not found before; the same card is often served at both paths, and listed in a catalog too."""
     for index, known in enumerate(found):
-        if known.url == document.url or known.content == document.content:
+        is_same = (
+            known.content == document.content if isinstance(document.content, Parsed) else known.raw == document.raw
+        )
+        if known.url == document.url or is_same:
             also = () if known.url == document.url else (document.url,)
             found[index] = known._replace(
                 is_claimed=known.is_claimed or document.is_claimed,

@@ -120,6 +120,10 @@ class A2aEvidence(RuleSet):
             return Given((self.found,))
         return Given(missing=ours)
 
+    def discovered(self) -> Given[Discovery]:
+        """The search, where it gave a card."""
+        return Given((self.found,) if self.cards else (), self._missing())
+
     def document(self) -> Given[Document]:
         """Every document found where a card is due; none of a site that answers so to everything."""
         return Given(() if self.is_catch_all else self.found.documents, self._missing())

@@ -27,12 +27,14 @@ class A2aServedRules(A2aEvidence):
     def claim(self) -> Given[Location]:
         """Places where a catalog, or who gave the URL, says that there is a card, and where none was obtained.
 
-        Not to be had behind a bot wall, or where this auditor could not look.
+        What is only for who is known is no such place. Not to be had behind a bot wall, or where this auditor could not
+        look.
         """
         open_causes = (Cause.OURS, Cause.WALL)
+        refused = {exchange.url for exchange in self.found.refused}
         told = [place.told for place in self.found.claims if place.cause in open_causes]
-        dead = tuple(place for place in self.found.claims if place.cause not in open_causes)
-        return Given(dead, told[0] if told else None)
+        dead = (place for place in self.found.claims if place.cause not in open_causes and place.url not in refused)
+        return Given(tuple(dead), told[0] if told else None)
 
     @property
     def failing(self) -> Exchange | None:
@@ -134,9 +136,9 @@ class A2aServedRules(A2aEvidence):
         why="Each is read by clients of its own time; both must be kept up to date.",
         spec=f"{V0_3}#53-recommended-location",
     )
-    def check_rule_two_cards(self, search: Discovery) -> Findings:
+    def check_rule_two_cards(self, discovered: Discovery) -> Findings:
         """The same card at both is one card."""
-        by_purpose = {card.document.purpose: card for card in search.cards}
+        by_purpose = {card.document.purpose: card for card in discovered.cards}
         current, legacy = by_purpose.get(Purpose.CURRENT), by_purpose.get(Purpose.LEGACY)
         if current is not None and legacy is not None:
             yield Finding(
@@ -292,10 +294,10 @@ class A2aServedRules(A2aEvidence):
         recommendation="Serve the card at {url} too, or answer 404.",
         spec=f"{V0_3}#53-recommended-location",
     )
-    def check_rule_legacy_fails(self, search: Discovery) -> Findings:
+    def check_rule_legacy_fails(self, discovered: Discovery) -> Findings:
         """5xx, but for 503."""
-        for exchange in search.broken:
-            if search.cards and exchange.purpose == Purpose.LEGACY and exchange.status != 503:
+        for exchange in discovered.broken:
+            if exchange.purpose == Purpose.LEGACY and exchange.status != 503:
                 yield Finding(url=exchange.url, status=exchange.status)
 
     # Faults.
