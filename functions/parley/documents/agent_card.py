@@ -365,9 +365,11 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
 
 
 def _is_alike(sibling: Exchange, found: Iterable[Document]) -> bool:
-    """Whether what came for a path that does not exist is like what was found: of the same members, or no JSON either."""
-    members = _served(sibling, Purpose.SIBLING, is_claimed=False, by_http=False).members
-    return any((None if one.members is None else set(one.members)) == (members and set(members)) for one in found)
+    """Whether what came for a path that does not exist is like what was found: of the same members, or no JSON too."""
+    other = _served(sibling, Purpose.SIBLING, is_claimed=False, by_http=False)
+    if other.members is None:
+        return not other.is_html and any(one.members is None for one in found)
+    return any(one.members is not None and one.members.keys() == other.members.keys() for one in found)
 
 
 def _add_inline(found: list[Document], listed: Iterable[Link | Inline]) -> None:
@@ -400,10 +402,9 @@ def _served(exchange: Exchange, purpose: Purpose, *, is_claimed: bool, by_http: 
 
 def _add(found: list[Document], document: Document) -> None:
     """Add what was not found before; the same card is often served at both paths, and listed in a catalog too."""
+    is_read = isinstance(document.content, Parsed)
     for index, known in enumerate(found):
-        is_same = (
-            known.content == document.content if isinstance(document.content, Parsed) else known.raw == document.raw
-        )
+        is_same = known.content == document.content if is_read else known.raw == document.raw
         if known.url == document.url or is_same:
             also = () if known.url == document.url else (document.url,)
             found[index] = known._replace(
