@@ -172,6 +172,8 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("a skill that is called todo", changed(V1, skills=[skill(id="todo-list", name="TODO lists")]), []),
     ("a long description", changed(V1, description="Forecasts. " * 400), [327]),
     ("a prompt in a skill", changed(V1, skills=[skill(description=PROMPTS)]), [327]),
+    ("a skill that is called so", changed(V1, skills=[skill(id="todo", name="Todo")]), []),
+    ("a description that gives orders, but no role", changed(V1, description="You must sign in. Always use HTTPS. Do not share keys. " * 20), []),
     ("a description that addresses its reader", changed(V1, description="You must sign in. " + "It tells of rain. " * 60), []),
 ]  # fmt: skip
 

@@ -184,7 +184,7 @@ class A2aCardRules(A2aEvidence):
         when="A card of A2A 1.0 has members that only 0.x had.",
         seen="The card {nameOrUrl} at {cardUrl} still has members of A2A 0.x: {members}.",
         why="Clients of A2A 1.0 ignore them, and those of 0.x need url beside them.",
-        spec=f"{V1}#appendix-a-migration-legacy-compatibility",
+        spec=f"{V1}#appendix-a-migration--legacy-compatibility",
     )
     def check_rule_left_over(self, card_1: AgentCard) -> Findings:
         """Not in a hybrid card, but for stateTransitionHistory, which is gone from 1.0; security is another rule's."""
@@ -298,7 +298,7 @@ class A2aCardRules(A2aEvidence):
         seen="The card {nameOrUrl} at {cardUrl} sends clients of A2A 0.x to {observed}, {but}.",
         why="Clients of the two versions then meet different agents, or one of them none.",
         recommendation="List the url of {nameOrUrl}, with its transport, among supportedInterfaces.",
-        spec=f"{V1}#appendix-a-migration-legacy-compatibility",
+        spec=f"{V1}#appendix-a-migration--legacy-compatibility",
     )
     def check_rule_views(self, hybrid: AgentCard) -> Findings:
         """The main interface of the 0.x view against all of the 1.0 view."""
@@ -340,12 +340,12 @@ class A2aCardRules(A2aEvidence):
         spec=f"{V1}#133-extended-agent-card-access-control",
     )
     def check_rule_prompts(self, card: AgentCard) -> Findings:
-        """Two different signs of a prompt are wanted, since a description may well address its reader."""
+        """A role or a task that is given, and one more sign: a description may well address its reader."""
         for path, text in _descriptions(card):
             if len(text) <= PROMPT:
                 continue
             start = text[:20_000]
-            is_prompt = sum(bool(re.search(sign, start, re.IGNORECASE)) for sign in _PROMPT_SIGNS) >= 2
+            is_prompt = _is_prompt(start)
             if is_prompt or len(text) > LONG:
                 yield Finding(
                     path=path,
@@ -988,8 +988,10 @@ def _is_placeholder(path: str, text: str) -> bool:
     start = text[:2048]
     is_url = path.lower().endswith("url")
     whole = start.strip().strip("<>[]{}").lower()
-    if whole in ("todo", "tbd", "fixme", "changeme", "change me", "placeholder", "lorem ipsum", "xxx", "string"):
+    if whole in ("tbd", "fixme", "changeme", "change me", "placeholder", "lorem ipsum", "xxx"):
         return True
+    if whole in ("todo", "string"):  # an agent or a skill may well be called so
+        return not path.endswith(("name", "id"))
     if path.endswith("description"):
         return start.lower().lstrip().startswith(("lorem ipsum", "todo:"))
     if re.search(r"\$\{[^{}]{0,80}\}|\{\{[^{}]{0,80}\}\}|<your[ _-][^<>]{0,60}>|%[A-Z][A-Z_]{2,40}%", start):
@@ -1010,12 +1012,19 @@ def _descriptions(card: AgentCard) -> Iterator[tuple[str, str]]:
             yield f"{skill.path}.description", text
 
 
-_PROMPT_SIGNS: Final = (
+_ROLES: Final = (
     r"\byou are (?:an?|the)\b",
-    r"\byou (?:must|should) (?:never|always|not)\b|\byou must\b",
-    r"\b(?:never|do not|don't) (?:reveal|mention|disclose|share|tell)\b",
-    r"\b(?:always|only) (?:respond|reply|answer|use)\b",
     r"\byour (?:task|job|role|goal) is\b",
     r"\bsystem prompt\b|<\|?(?:system|im_start)|\b(?:previous|above) instructions\b",
     r"(?:^|\n)[ \t]{0,8}#{1,3} (?:instructions|rules|guidelines|role|constraints)\b",
 )
+_ORDERS: Final = (
+    r"\byou (?:must|should) (?:never|always|not)\b|\byou must\b",
+    r"\b(?:never|do not|don't) (?:reveal|mention|disclose|share|tell)\b",
+    r"\b(?:always|only) (?:respond|reply|answer|use)\b",
+)
+
+
+def _is_prompt(text: str) -> bool:
+    roles, orders = (sum(bool(re.search(sign, text, re.IGNORECASE)) for sign in signs) for signs in (_ROLES, _ORDERS))
+    return roles > 0 and roles + orders > 1
