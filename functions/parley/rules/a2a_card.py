@@ -666,7 +666,7 @@ class A2aCardRules(A2aEvidence):
     @check(
         423,
         title="Claims 1.0 without its interfaces",
-        when="The card claims A2A 1.0 or later, but has url and no supportedInterfaces, as cards of A2A 0.x.",
+        when="The card claims A2A 1.x, but has url and no supportedInterfaces, as cards of A2A 0.x have.",
         seen="The card {nameOrUrl} at {cardUrl} claims protocolVersion {observed}, but has no supportedInterfaces.",
         why="Clients of A2A 1.0 find no address of the agent, and those of 0.x are told that it is not for them.",
         recommendation="Set supportedInterfaces on {nameOrUrl}, or protocolVersion to the 0.x version that it speaks.",
