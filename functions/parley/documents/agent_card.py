@@ -252,6 +252,14 @@ class AgentCard:
         return found
 
     @cached_property
+    def live(self) -> Interface | None:
+        """The interface that :func:`live` gives."""
+        for one in self.interfaces:
+            if binding(one) in ("JSONRPC", "HTTP+JSON") and _speaks_a2a(one.version) and absolute(one.url) is not None:
+                return one
+        return None
+
+    @cached_property
     def schemes(self) -> list[Scheme]:
         """Its security schemes; both views of a hybrid card read the same member."""
         declared = self.members.get("securitySchemes")
@@ -638,10 +646,7 @@ def absolute(written: object) -> str | None:
 
 def live(card: AgentCard) -> Interface | None:
     """The interface that the live requests go to: the first one that speaks JSON-RPC or HTTP+JSON at a URL."""
-    for one in card.interfaces:
-        if absolute(one.url) is not None and binding(one) in ("JSONRPC", "HTTP+JSON") and _speaks_a2a(one.version):
-            return one
-    return None
+    return card.live
 
 
 def binding(interface: Interface) -> str:

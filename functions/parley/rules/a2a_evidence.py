@@ -16,7 +16,6 @@ from parley.documents.agent_card import (
     View,
     answer,
     discovery,
-    live,
     references,
 )
 from parley.documents.location import Cause, kept_waiting, location
@@ -162,7 +161,7 @@ class A2aEvidence(RuleSet):
 
         Those that this auditor could not ask for, or beyond its limit, are left out, and make the evidence not whole.
         """
-        return self._resolved(((card, one) for card in self.cards for one in references(card)), NAMED)
+        return self._metadata
 
     def extended(self) -> Given[Live]:
         """What came of asking for the extended card without credentials."""
@@ -188,6 +187,10 @@ class A2aEvidence(RuleSet):
     def _of(self, view: View) -> Given[AgentCard]:
         return Given(tuple(card for card in self.cards if view in card.views), self._missing())
 
+    @cached_property
+    def _metadata(self) -> Given[Resolved]:
+        return self._resolved(((card, one) for card in self.cards for one in references(card)), NAMED)
+
     def _resolved(self, named: Iterator[tuple[AgentCard, Reference]], most: int) -> Given[Resolved]:
         resolved: list[Resolved] = []
         missing = self._missing()
@@ -203,8 +206,8 @@ class A2aEvidence(RuleSet):
 
     def _live(self, purpose: Purpose) -> Given[Live]:
         exchange = answer(self.evidence.exchanges, purpose)
-        card = next((card for card in self.cards if live(card) is not None), None)
-        interface = None if card is None else live(card)
+        card = next((card for card in self.cards if card.live is not None), None)
+        interface = None if card is None else card.live
         if exchange is None or card is None or interface is None:
             return Given((), self._missing())
         reason = self._open(exchange)
