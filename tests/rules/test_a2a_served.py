@@ -152,6 +152,7 @@ def test_an_absent_card_is_no_fault_and_no_success() -> None:
         report = auditor(AgentSite(answers).audit())
         assert report.status is Status.INFORMATION
         assert not report.untested
+        assert not report.passed
 
 
 def test_what_is_said_of_an_absent_card_leaves_room_for_a_hidden_one() -> None:

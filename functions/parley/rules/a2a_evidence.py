@@ -112,13 +112,6 @@ class A2aEvidence(RuleSet):
         """The audit as a whole."""
         return Given((self.evidence,))
 
-    def search(self) -> Given[Discovery]:
-        """The search for cards; not to be had where it was this auditor that could not look."""
-        ours = self._told(Cause.OURS)
-        if self.found.documents or ours is None:
-            return Given((self.found,))
-        return Given(missing=ours)
-
     def discovered(self) -> Given[Discovery]:
         """The search, where it gave a card."""
         return Given((self.found,) if self.cards else (), self._missing())

@@ -36,6 +36,26 @@ class A2aServedRules(A2aEvidence):
         dead = (place for place in self.found.claims if place.cause not in open_causes and place.url not in refused)
         return Given(tuple(dead), told[0] if told else None)
 
+    def nothing(self) -> Given[Discovery]:
+        """The search, where it came to nothing; not to be had where it was this auditor that could not look."""
+        found = self.found
+        if self.evidence.refusal is not None or found.documents or found.claims or self.failing is not None:
+            return Given()
+        ours = self._told(Cause.OURS)
+        return Given((found,)) if ours is None else Given(missing=ours)
+
+    def refused(self) -> Given[Exchange]:
+        """Answers 401 and 403 where a card is due."""
+        return Given(self.found.refused, self._missing())
+
+    def catch_all(self) -> Given[Document]:
+        """What the site answers to everything, where it does so."""
+        return Given(self.found.documents[:1] if self.is_catch_all else (), self._missing())
+
+    def failure(self) -> Given[Exchange]:
+        """The answer of status 5xx at the current path, if it is a route of its own that fails."""
+        return Given(() if self.failing is None else (self.failing,), self._missing())
+
     @property
     def failing(self) -> Exchange | None:
         """The answer of status 5xx at the current path, if it is a route of its own that fails.
@@ -92,11 +112,9 @@ class A2aServedRules(A2aEvidence):
         recommendation=f"If there is an A2A agent here, publish its card at {{origin}}{CURRENT}.",
         spec=_DISCOVERY,
     )
-    def check_rule_none(self, search: Discovery) -> Findings:
+    def check_rule_none(self, nothing: Discovery) -> Findings:
         """Gives the reason per location; a dead claim is told by 400."""
-        if self.evidence.refusal is not None or search.documents or search.claims or self.failing is not None:
-            return
-        places = search.locations
+        places = nothing.locations
         told = [place.told for place in places[:_REASONS_SHOWN]]
         locations = [{"url": place.url, "reason": place.reason} for place in places]
         yield Finding(reasons=Composed("; ".join(told)), origin=self._origin(), locations=locations)
@@ -109,10 +127,9 @@ class A2aServedRules(A2aEvidence):
         why="That is allowed, but it is also all that can be told of it from outside.",
         spec=f"{V1}#82-discovery-mechanisms",
     )
-    def check_rule_refused(self, search: Discovery) -> Findings:
+    def check_rule_refused(self, refused: Exchange) -> Findings:
         """A bot wall is none of these."""
-        for exchange in search.refused:
-            yield Finding(url=exchange.url, status=exchange.status)
+        yield Finding(url=refused.url, status=refused.status)
 
     @check(
         104,
@@ -123,10 +140,9 @@ class A2aServedRules(A2aEvidence):
         recommendation="Answer 404 for what does not exist.",
         spec=_DISCOVERY,
     )
-    def check_rule_catch_all(self, search: Discovery) -> Findings:
+    def check_rule_catch_all(self, catch_all: Document) -> Findings:
         """Only where no card is among what was found."""
-        if self.is_catch_all and search.documents:
-            yield Finding(origin=self._origin(), what=Composed(_what(search.documents[0])))
+        yield Finding(origin=self._origin(), what=Composed(_what(catch_all)))
 
     @check(
         108,
@@ -328,11 +344,10 @@ class A2aServedRules(A2aEvidence):
         spec=_DISCOVERY,
         blocks=True,
     )
-    def check_rule_server_error(self, search: Discovery) -> Findings:
+    def check_rule_server_error(self, failure: Exchange) -> Findings:
         """Where both fail, the site as a whole has trouble, which says nothing of a card."""
-        if (failing := self.failing) is not None:
-            legacy = answer(self.evidence.exchanges, Purpose.LEGACY)
-            yield Finding(url=failing.url, status=failing.status, legacyUrl=legacy.url if legacy else LEGACY)
+        legacy = answer(self.evidence.exchanges, Purpose.LEGACY)
+        yield Finding(url=failure.url, status=failure.status, legacyUrl=legacy.url if legacy else LEGACY)
 
     @check(
         402,
