@@ -81,9 +81,10 @@ def gather(
                     cards = pool.submit(lambda: list(server_card.gather(target, door, origin)))
                     agents = pool.submit(a2a.gather, target, door, origin, cards.result)
                     said = mcp.gather(target, door, cards.result)
-                    exchanges.extend([*cards.result(), *said, *agents.result()])
-                if (gate := gate_among(exchanges, target)) is not None:
-                    exchanges.extend(oauth.gather(gate, door, origin))
+                    exchanges.extend([*cards.result(), *said])
+                    if (gate := gate_among(exchanges, target)) is not None:
+                        exchanges.extend(oauth.gather(gate, door, origin))
+                    exchanges.extend(agents.result())
     return Evidence(
         asked=shown(asked) if target is None else str(target),
         target=target,
