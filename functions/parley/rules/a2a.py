@@ -8,7 +8,10 @@ from parley.documents.location import Cause
 from parley.report import AuditorReport, ProtocolReport, State, Status
 from parley.rules.a2a_card import A2aCardRules
 from parley.rules.a2a_evidence import V1
+from parley.rules.a2a_interfaces import A2aInterfaceRules
+from parley.rules.a2a_live import A2aLiveRules
 from parley.rules.a2a_secrets import A2aSecretRules
+from parley.rules.a2a_security import A2aSecurityRules
 from parley.rules.a2a_served import A2aServedRules
 from parley.rules.a2a_signatures import A2aSignatureRules
 from parley.rules.rule import Finding, Findings, Given, RuleSet, check
@@ -17,7 +20,9 @@ from parley.wire.text import clean
 _BECAUSE: Final = 5
 
 
-class A2aAgentCardRules(A2aServedRules, A2aCardRules, A2aSecretRules, A2aSignatureRules):
+class A2aAgentCardRules(
+    A2aServedRules, A2aCardRules, A2aInterfaceRules, A2aSecurityRules, A2aSecretRules, A2aSignatureRules, A2aLiveRules
+):
     """Whether an Agent Card can be found, and whether clients can depend on it."""
 
     def valid(self) -> Given[AgentCard]:
