@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from parley.documents.agent_card import AgentCard, Interface, Purpose, View, absolute, answer
@@ -49,11 +50,16 @@ _RELATIONS: Final = f"{V0_3}#564-validation-requirements"
 
 
 class _Target(NamedTuple):
-    """One URL of a card with what is spoken there, by its right name, and all its places in the card."""
+    """One URL of a card with what is spoken there, by its right name, and all its places in the card.
+
+    ``url`` is None for what is no http(s) URL, and ``place`` where no host can be told.
+    """
 
     written: str
     binding: str
     paths: list[str]
+    url: Url | None
+    place: Place | None
 
     @property
     def path(self) -> Composed:
@@ -65,14 +71,6 @@ class _Target(NamedTuple):
     def is_http(self) -> bool:
         """Whether what is spoken there is plain HTTP; so it is taken to be where no binding is named."""
         return self.binding in ("JSONRPC", "HTTP+JSON", "")
-
-    @property
-    def place(self) -> Place | None:
-        """Where its host is; gRPC may name a host alone."""
-        found = place_of(self.written)
-        if found is None and self.binding == "GRPC" and re.fullmatch(r"[A-Za-z0-9_.-]{1,253}", self.written.strip()):
-            return place(self.written.strip())
-        return found
 
     @property
     def is_core(self) -> bool:
@@ -95,7 +93,7 @@ class A2aInterfaceRules(A2aEvidence):
         """Public hosts only: what is not public is told as such."""
         here = place_of(card.url)
         hosts: dict[str, None] = {}
-        for target in _targets(card):
+        for target in self._targets(card):
             there = target.place
             if here is not None and there is not None and there.reach is Reach.ANYWHERE:
                 hosts |= {} if _are_related(here.host, there.host) else {there.host: None}
@@ -268,7 +266,7 @@ class A2aInterfaceRules(A2aEvidence):
     def check_rule_interface_other_binding(self, card: AgentCard) -> Findings:
         """gRPC may be ``host:port``, and a custom binding's URL of any scheme."""
         here = place_of(card.url)
-        for target in _targets(card):
+        for target in self._targets(card):
             if target.is_http:
                 continue
             there = target.place
@@ -296,7 +294,7 @@ class A2aInterfaceRules(A2aEvidence):
     def check_rule_interface_tunnel(self, card: AgentCard) -> Findings:
         """Not where the card itself is served through the same tunnel."""
         here = place_of(card.url)
-        for target in _targets(card):
+        for target in self._targets(card):
             there = target.place
             service = tunnel(there.host) if there is not None else None
             if service is not None and there is not None and not (here is not None and here.host == there.host):
@@ -347,14 +345,14 @@ class A2aInterfaceRules(A2aEvidence):
         for one in card.interfaces:
             if isinstance(one.url, str) and one.path != "url" and (word := _says_mcp(one)) is not None:
                 told.add(absolute(one.url))
-                yield _finding(card, _Target(one.url, "", [f"{one.path}.url"]), f"it says {word}")
+                yield _finding(card, _Target(one.url, "", [f"{one.path}.url"], None, None), f"it says {word}")
         asked = {exchange.url for exchange in self.evidence.exchanges if exchange.purpose in STEPS} - told
-        targets = [target for target in _targets(card) if absolute(target.written) in asked]
+        targets = [target for target in self._targets(card) if target.url is not None and str(target.url) in asked]
         if not targets:
             return
         eras = {talk.url: talk.era for talk in talks(self.evidence) if talk.era is not None}
         for target in targets:
-            url = absolute(target.written) or ""
+            url = str(target.url)
             if url in eras and not self._is_a2a(url):
                 yield _finding(card, target, f"this audit found one there, of the {eras[url].value} era")
 
@@ -369,10 +367,9 @@ class A2aInterfaceRules(A2aEvidence):
     )
     def check_rule_interface_https(self, card: AgentCard) -> Findings:
         """On one's own machine or network it is no fault, if the card is served there too."""
-        for target in _targets(card):
-            url = _url(target.written)
+        for target in self._targets(card):
             there = target.place
-            is_plain = target.is_http and url is not None and url.scheme == "http"
+            is_plain = target.is_http and target.url is not None and target.url.scheme == "http"
             if is_plain and there is not None and there.reach is Reach.ANYWHERE:
                 yield _finding(card, target, "not https")
 
@@ -387,8 +384,8 @@ class A2aInterfaceRules(A2aEvidence):
     )
     def check_rule_interface_absolute(self, card: AgentCard) -> Findings:
         """Credentials in a URL are another matter, and so is its length."""
-        for target in _targets(card):
-            if not target.is_http or len(target.written) > LONGEST:
+        for target in self._targets(card):
+            if not target.is_http or len(target.written) > LONGEST or target.written == str(target.url):
                 continue
             try:
                 Url.parse(target.written)
@@ -408,10 +405,18 @@ class A2aInterfaceRules(A2aEvidence):
     def check_rule_interface_reach(self, card: AgentCard) -> Findings:
         """A card that is served on one's own machine or network may name what is there; 0.0.0.0 is nowhere to call."""
         here = place_of(card.url)
-        for target in _targets(card):
+        for target in self._targets(card):
             there = target.place
             if target.is_core and there is not None and (hidden := _hidden(there, here)) is not None:
                 yield _finding(card, target, hidden)
+
+    @cached_property
+    def _known(self) -> dict[int, list[_Target]]:
+        """The URLs of each card, by its identity: seven rules ask for them."""
+        return {id(card): list(_targets(card)) for card in self.cards}
+
+    def _targets(self, card: AgentCard) -> list[_Target]:
+        return self._known[id(card)]
 
     def _is_a2a(self, url: str) -> bool:
         """Whether what answered there knows A2A: one endpoint may speak both."""
@@ -425,13 +430,21 @@ class A2aInterfaceRules(A2aEvidence):
 
 def _targets(card: AgentCard) -> Iterator[_Target]:
     """The URLs of a card's interfaces, each once for what is spoken there, as far as they are texts."""
-    found: dict[tuple[str, str], _Target] = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for one in card.interfaces:
         if isinstance(one.url, str) and one.url.strip():
             path = one.path if one.path == "url" else f"{one.path}.url"
-            target = found.setdefault((one.url, _named(one)), _Target(one.url, _named(one), []))
-            target.paths.append(path)
-    yield from found.values()
+            found.setdefault((one.url, _named(one)), []).append(path)
+    for (written, spoken), paths in found.items():
+        yield _Target(written, spoken, paths, _url(written), _place(written, spoken))
+
+
+def _place(written: str, spoken: str) -> Place | None:
+    """Where the host of a URL is; gRPC may name a host alone."""
+    found = place_of(written)
+    if found is None and spoken == "GRPC" and re.fullmatch(r"[A-Za-z0-9_.-]{1,253}", written.strip()):
+        return place(written.strip())
+    return found
 
 
 def _named(one: Interface) -> str:

@@ -976,11 +976,11 @@ def _dead(one: Resolved) -> tuple[str, str] | None:
         return None
     if exchange.failure is not None:
         return clean(exchange.failure.reason, 300), ""
-    if exchange.status != 200:
-        return f"answered {exchange.status}", ""
     hint = ""
     if one.reference.purpose is Purpose.OPENID and "/.well-known/" not in exchange.url:
         hint = "; a provider's document is at /.well-known/openid-configuration below its issuer"
+    if exchange.status != 200:
+        return f"answered {exchange.status}", hint
     parsed = strict_json.parse(exchange.body)
     if isinstance(parsed, NotJson):
         if parsed.is_beyond:
