@@ -212,6 +212,11 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("one view that requires nothing", changed(HYBRID, security=...), [343]),
     ("views that require other schemes", changed(HYBRID, securitySchemes={"key": BOTH, "other": BOTH}, security=[{"other": []}]), [343]),
     ("views that require the same in another order", changed(HYBRID, securitySchemes={"key": BOTH, "other": BOTH}, security=[{"other": []}, {"key": []}], securityRequirements=[{"schemes": {"key": {}}}, {"schemes": {"other": {}}}]), []),
+    (
+        "views that require nothing, in other words",
+        changed(HYBRID, securityRequirements=[{}], security=[]),
+        [],
+    ),
     # No scheme at all.
     ("no scheme in 1.0", open_(V1), [341]),
     ("no scheme in 0.2", open_(V0_2), [341]),
@@ -320,6 +325,7 @@ WORDS: list[tuple[object, int, list[str]]] = [
     (oauth({"flow": {"$case": "authorizationCode", "value": CODE}}), 449, ["JavaScript SDK"]),
     (oauth({"clientCredentials": changed(MACHINE, scopes=...)}), 450, ["clientCredentials.scopes of ", "is missing; SDKs leave it out"]),
     (oauth({"clientCredentials": MACHINE | {"tokenUrl": "/token"}}), 450, ['"/token", which is no absolute http(s) URL']),
+    (in_1("openIdConnectSecurityScheme", open_id_connect_url=OPENID), 448, ["missing (there is open_id_connect_url)"]),
     (requires({"key": []}), 451, ["securityRequirements[0] ", "written as A2A 0.x has it"]),
     (requires({"schemes": {"key": []}}), 451, ["securityRequirements[0].schemes.key of ", "is an array", '{"list": []}']),
     (requires({"schemes": {"bearer": {}}}), 452, ['"bearer"', "; it has key"]),

@@ -118,7 +118,8 @@ class A2aInterfaceRules(A2aEvidence):
         """Names in other spellings are told with the right one; A2A 0.x has URIs for extensions as well."""
         card, one = interface
         value = one.binding
-        if isinstance(value, str) and (not value.strip() or value in CORE or _is_uri(value)):
+        is_blank = isinstance(value, str) and not value.strip()
+        if (is_blank and one.path != "url") or (isinstance(value, str) and (value in CORE or _is_uri(value))):
             return
         name = "preferredTransport" if one.path == "url" else "transport" if one.view is View.V0 else "protocolBinding"
         if value is None or (not isinstance(value, str) and one.path != "url"):
@@ -167,7 +168,7 @@ class A2aInterfaceRules(A2aEvidence):
             return
         else:
             instead = f"{form[1]}.{form[2]}"
-            but = "with a patch number" if form[3] else "not just Major.Minor"
+            but = "with a patch number" if form[3].startswith(".") else "not just Major.Minor"
         yield Finding(
             path=one.path,
             nameOrUrl=card.name_or_url,

@@ -74,7 +74,7 @@ class A2aLiveRules(A2aEvidence):
         title="Interface's answer",
         when="An interface was asked for the extended card, without credentials.",
         seen="{url} answered {observed} when it was asked for the extended card without credentials.",
-        why="It shows that somebody is there, and what a stranger gets. No message was sent to the agent.",
+        why="It tells what a stranger gets there. No message was sent to the agent.",
         spec=_EXTENDED,
     )
     def check_rule_live_answered(self, extended: Live) -> Findings:

@@ -536,7 +536,7 @@ class A2aSecurityRules(A2aEvidence):
         """Whether it leads anywhere is judged by what came of asking."""
         for form in _forms(scheme):
             if form.type == "openIdConnect":
-                lack = _url_lack(form.members.get("openIdConnectUrl"), f"{form.path}.openIdConnectUrl")
+                lack = _url_lack(form.members, "openIdConnectUrl", form.path)
                 if lack is not None:
                     yield _finding(scheme.card, lack)
 
@@ -803,7 +803,7 @@ def _flow_lacks(form: _Form) -> Iterator[_Lack]:
         for member in _URLS:
             value = flow.get(member)
             is_due = member in required or (value is not None and value != "")
-            if is_due and (lack := _url_lack(value, f"{path}.{member}")) is not None:
+            if is_due and (lack := _url_lack(flow, member, path)) is not None:
                 yield lack
         scopes = flow.get("scopes")
         if scopes is None and "scopes" in required:
@@ -812,15 +812,18 @@ def _flow_lacks(form: _Form) -> Iterator[_Lack]:
         elif scopes is not None and not isinstance(scopes, dict):
             yield _Lack(f"{path}.scopes", f"{kind(scopes)}, not an object", " of scopes and what they are for")
     value = form.members.get("oauth2MetadataUrl")
-    if value is not None and value != "" and (lack := _url_lack(value, f"{form.path}.oauth2MetadataUrl")) is not None:
+    is_there = value is not None and value != ""
+    if is_there and (lack := _url_lack(form.members, "oauth2MetadataUrl", form.path)) is not None:
         yield lack
 
 
-def _url_lack(value: object, path: str) -> _Lack | None:
+def _url_lack(members: Mapping[str, object], name: str, path: str) -> _Lack | None:
+    value = members.get(name)
     if not isinstance(value, str) or not value.strip():
-        return _Lack(path, _seen(value))
+        hint = f" (there is {snake(name)})" if value is None and members.get(snake(name)) is not None else ""
+        return _Lack(f"{path}.{name}", _seen(value), hint)
     if absolute(value) is None and len(value) <= LONGEST:
-        return _Lack(path, quoted(value), ", which is no absolute http(s) URL")
+        return _Lack(f"{path}.{name}", quoted(value), ", which is no absolute http(s) URL")
     return None
 
 
@@ -900,6 +903,7 @@ def _requirements(holder: Mapping[str, object], view: View, place: str, declared
             others += in_1 is not (view is View.V1)
         named += [_Named(name, here) for name in names]
         choices.add(frozenset(names))
+    choices -= {frozenset()} if len(choices) == 1 else set()  # as good as no requirement
     return _Requirements(view, path, named, frozenset(choices), lacks, bool(lacks) and others == len(lacks))
 
 
@@ -941,7 +945,7 @@ def _wrong_in_1(schemes: Mapping[str, object], here: str) -> _Lack | None:
 
 def _choices(choices: frozenset[frozenset[str]]) -> str:
     """Requirements in words: ``bearer or key and mtls``."""
-    if not choices or choices == {frozenset()}:
+    if not choices:
         return "nothing"
     told = sorted(
         " and ".join(sorted(quoted(name) for name in list(one)[:4])) or "nothing" for one in list(choices)[:50]
