@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from parley.documents.agent_card import AgentCard, Purpose, Scheme, Shape, View, absolute, snake
@@ -146,7 +145,7 @@ class A2aSecurityRules(A2aEvidence):
                 missing = f"{one.exchange.url}: {reason}" if one.exchange is not None else missing
             elif one.exchange is not None:
                 kept.append(one)
-        return replace(given, values=tuple(kept), missing=missing)
+        return given._replace(values=tuple(kept), missing=missing)
 
     # Facts.
 
