@@ -9,8 +9,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, cast
+from types import MappingProxyType
+from typing import Final, NamedTuple, cast
 
 from parley import __version__
 from parley.render import badge
@@ -57,19 +57,17 @@ _EXPOSED: Final = "Age, ETag, RateLimit, RateLimit-Policy, Retry-After, X-Parley
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiRequest:
+class ApiRequest(NamedTuple):
     """An HTTP request. Header names are in lower case; of a parameter given twice, the first counts."""
 
     method: str
     path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiResponse:
+class ApiResponse(NamedTuple):
     """An HTTP response."""
 
     status: int
@@ -77,8 +75,7 @@ class ApiResponse:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audience:
+class Audience(NamedTuple):
     """On whose behalf a request is answered: what may be visited, and under which name its reports are kept.
 
     ``audit`` visits what the policy called ``policy`` allows, and ``refuses`` says without any request whether it
@@ -94,8 +91,7 @@ class Audience:
     has_time: Callable[[], bool] = lambda: True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
+class Quota(NamedTuple):
     """At most ``limit`` audits in ``window`` seconds, counted by ``name``."""
 
     name: str

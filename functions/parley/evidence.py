@@ -3,8 +3,8 @@
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 
 from parley.target import Target
@@ -58,8 +58,7 @@ class Redirect(NamedTuple):
     location: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(NamedTuple):
     """What to ask the network.
 
     ``purpose`` is shown among the report's attempts. ``url`` is fetched in its normal form; one that is none, or that
@@ -71,7 +70,7 @@ class Request:
     purpose: str
     url: str
     method: str = "GET"
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes | None = None
     enough: Callable[[bytes], bool] | None = None
     fresh: bool = False
@@ -79,8 +78,7 @@ class Request:
     skips_stream: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class Exchange(NamedTuple):
     """One request and what came of it.
 
     ``url`` is what was asked for and ``final_url`` what answered after ``redirects``. ``status`` and ``headers``
@@ -172,8 +170,7 @@ class Exchange:
         raise RecordingError("an exchange lacks a member, or has one of another type")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(NamedTuple):
     """All exchanges of one audit, in the order in which they ended.
 
     ``asked`` is the text that was asked about, harmless to show. Where it is not a URL that may be visited,
@@ -189,7 +186,7 @@ class Evidence:
     started_at: str
     duration_ms: int
     exchanges: tuple[Exchange, ...] = ()
-    own_headers: Mapping[str, str] = field(default_factory=dict)
+    own_headers: Mapping[str, str] = MappingProxyType({})
     original: "Evidence | None" = None
 
     def masked(self, secrets: Iterable[str]) -> Self:
@@ -209,11 +206,9 @@ class Evidence:
                 body = body.replace(secret.encode("utf-8"), (MASK * len(secret)).encode("utf-8"))
             return body
 
-        return replace(
-            self,
+        return self._replace(
             exchanges=tuple(
-                replace(
-                    exchange,
+                exchange._replace(
                     url=mask(exchange.url),
                     headers=tuple((name, mask(value)) for name, value in exchange.headers),
                     body=mask_bytes(exchange.body),

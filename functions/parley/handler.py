@@ -4,7 +4,6 @@ import base64
 import json
 import logging
 import os
-from dataclasses import replace
 from functools import cache
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final
@@ -112,7 +111,7 @@ def _audience(event: dict[str, Any], context: "LambdaContext") -> Audience:
     own = _names("PARLEY_HOSTS") | {event.get("requestContext", {}).get("domainName", "").lower()} - {""}
     return audience(
         "public",
-        replace(DEPLOYED, deny_hosts=own, opted_out=_names("PARLEY_OPT_OUT"), user_agent=user_agent(about)),
+        DEPLOYED._replace(deny_hosts=own, opted_out=_names("PARLEY_OPT_OUT"), user_agent=user_agent(about)),
         counter=_counter(),
         quotas=_quotas(event),
         origin=Url.parse(about).origin,

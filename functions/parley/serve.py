@@ -9,10 +9,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from parley.api import Api, ApiRequest, ApiResponse, Audience, TooManyAuditsError
@@ -60,8 +59,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], object]
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(NamedTuple):
     """Who asks, as far as the server can tell: the socket's peer, and what a browser says of a request's origin."""
 
     peer: str
@@ -119,7 +117,7 @@ class Server:
         # The answer depends on who asks, so no cache may hand it to another.
         private = response.headers.get("Cache-Control", "no-store").replace("public", "private")
         vary = ", ".join(filter(None, (response.headers.get("Vary"), "Origin", "Sec-Fetch-Site")))
-        return replace(response, headers={**response.headers, "Cache-Control": private, "Vary": vary})
+        return response._replace(headers={**response.headers, "Cache-Control": private, "Vary": vary})
 
     def _page(self, method: str, path: str) -> ApiResponse:
         if method not in ("GET", "HEAD"):
@@ -141,7 +139,7 @@ class Server:
             finally:
                 self._audits.release()
 
-        return replace(unbounded, audit=audit)
+        return unbounded._replace(audit=audit)
 
     def _refresh_later(self, url: str) -> None:
         threading.Thread(target=self._api.refresh, args=(url, self._public), daemon=True).start()

@@ -1,8 +1,7 @@
 """What was asked about: parsed, normalised, or refused with a reason a person understands."""
 
 import re
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from parley.wire.text import clean
 from parley.wire.url import CREDENTIALS, Url, UrlError, shown_scheme
@@ -22,8 +21,7 @@ class TargetError(ValueError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """An origin, and a path where the asker gave one."""
 
     url: Url

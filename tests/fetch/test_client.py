@@ -6,7 +6,6 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ def test_the_request_line_is_the_url_that_was_judged(path: str) -> None:
 
 def test_every_request_says_who_asks_and_for_plain_content() -> None:
     with site(lambda asked: answer()) as server:
-        policy = replace(LOCAL, user_agent="Parley/9 (+https://a.com/bot)")
+        policy = LOCAL._replace(user_agent="Parley/9 (+https://a.com/bot)")
         with Fetcher(Url.parse(server.url()), policy) as fetch:
             fetch(get(server.url(), headers={"Accept": "application/json", "user-agent": "else", "X-A": "b"}))
         with Fetcher(Url.parse(server.url()), LOCAL) as fetch:
@@ -326,7 +325,7 @@ def test_what_fails_behind_a_redirect_is_named(names: Names, dials: Dials) -> No
         dials.leads["93.184.216.34"] = server.port
         names["refuses.com"] = "93.184.216.35"
         names["inside.com"] = "10.0.0.7"
-        policy = replace(DEPLOYED, deny_hosts=frozenset({"own.com"}))
+        policy = DEPLOYED._replace(deny_hosts=frozenset({"own.com"}))
         with Fetcher(Url.parse("http://a.com/"), policy) as fetch:
             said = {}
             for to in ("gone.com", "refuses.com", "inside.com", "own.com", "a.com:22", "10.0.0.7"):

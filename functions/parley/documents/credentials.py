@@ -11,7 +11,6 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -227,10 +226,10 @@ def masked(evidence: Evidence) -> Evidence:
         around = ":{}@" if value in passwords else "{}"  # a password may be any word: elsewhere it is not meant
         masks[around.replace("{}", value)] = around.replace("{}", mask(value, number))
     exchanges = tuple(
-        _without(replace(exchange, body=bodies.get(number, exchange.body)), masks)
+        _without(exchange._replace(body=bodies.get(number, exchange.body)), masks)
         for number, exchange in enumerate(evidence.exchanges)
     )
-    return replace(evidence, exchanges=exchanges, original=evidence)
+    return evidence._replace(exchanges=exchanges, original=evidence)
 
 
 def _without(exchange: Exchange, masks: dict[str, str]) -> Exchange:
@@ -247,8 +246,7 @@ def _without(exchange: Exchange, masks: dict[str, str]) -> Exchange:
             text = text.replace(one, masks[one])
         return text
 
-    return replace(
-        exchange,
+    return exchange._replace(
         url=without(exchange.url),
         final_url=without(exchange.final_url),
         headers=tuple((name, without(value)) for name, value in exchange.headers),

@@ -7,7 +7,6 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
@@ -343,7 +342,7 @@ def _called(body: bytes) -> list[object]:
 
 
 def _patience(limits: Limits, seconds: float | None) -> Limits:
-    return limits if seconds is None else replace(limits, fetch_seconds=min(seconds, limits.fetch_seconds))
+    return limits if seconds is None else limits._replace(fetch_seconds=min(seconds, limits.fetch_seconds))
 
 
 def _is_cut(request: Request, failure: Failure) -> bool:

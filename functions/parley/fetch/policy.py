@@ -2,9 +2,8 @@
 
 import ipaddress
 import re
-from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from parley import __version__
 from parley.wire.url import Url
@@ -16,8 +15,7 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(NamedTuple):
     """What one fetch and one audit may take.
 
     A fetch: ``fetch_seconds`` over all its redirects, ``connect_seconds`` for each of at most ``addresses``
@@ -49,7 +47,7 @@ class Limits:
 
     def ending_within(self, seconds: float) -> Self:
         """The same limits for an audit that must be over sooner, as the function it runs in is stopped."""
-        return replace(self, audit_seconds=min(self.audit_seconds, seconds))
+        return self._replace(audit_seconds=min(self.audit_seconds, seconds))
 
 
 class Place(IntEnum):
@@ -124,8 +122,10 @@ def user_agent(about: str = ABOUT) -> str:
     return f"Parley/{__version__} (+{about})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+_AGENT: Final = user_agent()
+
+
+class Policy(NamedTuple):
     """What may be dialled. Reasons returned are for people and continue a sentence about the URL: ``is on port 22``.
 
     ``service`` speaks for a service on the internet that visits what strangers name: public names on ``ports``
@@ -138,7 +138,7 @@ class Policy:
     ports: frozenset[int] | None
     deny_hosts: frozenset[str] = frozenset()
     opted_out: frozenset[str] = frozenset()
-    user_agent: str = user_agent()
+    user_agent: str = _AGENT
 
     def refuse_url(self, url: Url) -> str | None:
         """Why a URL may not be visited, by its text alone; None if it may as far as that goes."""

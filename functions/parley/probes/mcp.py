@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from typing import Final
 
 from parley import __version__
@@ -269,7 +268,7 @@ class _Probe:
         if failure is not None and failure.code is FailureCode.CONNECT and request.method == "POST":
             # A kept connection that the server has closed: the client repeats no POST by itself, but none of these
             # changes anything.
-            return self._fetch(replace(request, fresh=True))
+            return self._fetch(request._replace(fresh=True))
         return exchange
 
     def _request(self, purpose: Purpose, index: int, cursor: str | None) -> Request:

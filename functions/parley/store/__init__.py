@@ -5,8 +5,7 @@ for its report. Every decision compares the times in the item with the caller's 
 frees space.
 """
 
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 FRESH: Final = 3600
 """Seconds for which a report answers without a new audit."""
@@ -24,8 +23,7 @@ FAILURE_KEPT: Final = 120
 """Seconds for which a failed audit answers, so that a slow target is no machine to burn our seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(NamedTuple):
     """What a report is kept under. ``rule_set`` tells apart reports that other rules, or another policy, made."""
 
     origin: str
@@ -33,8 +31,7 @@ class Key:
     rule_set: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class Stored(NamedTuple):
     """A kept report. ``body`` is the report's JSON; times are seconds since the epoch."""
 
     body: bytes
@@ -47,8 +44,7 @@ class Stored:
         return now < self.fresh_until
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """All that is kept under a key: the last good report, and a later failure as long as it answers."""
 
     good: Stored | None
@@ -60,23 +56,20 @@ class Entry:
         return self.failure or self.good
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(NamedTuple):
     """A stored report answers: a fresh one, or (``retry_after`` seconds set) one that may not be refreshed yet."""
 
     stored: Stored
     retry_after: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(NamedTuple):
     """The caller audits, then calls :meth:`ReportStore.finish` with this ``owner``."""
 
     owner: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Busy:
+class Busy(NamedTuple):
     """Somebody else is at it; ``entry`` is what is kept meanwhile."""
 
     entry: Entry

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -25,15 +24,14 @@ class Parsed(NamedTuple):
     notes: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class NotJson:
+class NotJson(NamedTuple):
     """Why a text is no JSON that can be relied on, as the end of a sentence: ``it is not UTF-8``.
 
     ``is_beyond`` tells that it may well be JSON, but is more of it than is read here.
     """
 
     reason: str
-    is_beyond: bool = field(default=False, compare=False)
+    is_beyond: bool = False
 
 
 class _BadError(ValueError):

@@ -2,8 +2,7 @@
 
 import ipaddress
 import re
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 from urllib.parse import quote, urljoin, urlsplit
 
 from parley.wire.text import clean
@@ -28,8 +27,7 @@ class UrlError(ValueError):
     """A text that is no URL Parley would fetch. Its text says why, to be read after the URL: ``has no host``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(NamedTuple):
     """An absolute http(s) URL without user name and fragment.
 
     ``host`` is lower case ASCII without a final dot (an IPv6 address without brackets), ``port`` always set,
