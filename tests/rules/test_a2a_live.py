@@ -37,6 +37,7 @@ EXTENDING = changed(V1, capabilities={"extendedAgentCard": True})
 EXTENDING_0 = changed(V0_3, supportsAuthenticatedExtendedCard=True)
 REST = changed(V1, supportedInterfaces=[interface(protocolBinding="HTTP+JSON")])
 EXTENDING_REST = changed(REST, capabilities={"extendedAgentCard": True})
+OPEN = changed(V1, securitySchemes=..., securityRequirements=...)
 MORE = [SKILL, skill(id="warnings", name="Warnings")]
 
 UNSUPPORTED = error(-32004, "Unsupported operation")
@@ -113,8 +114,9 @@ ANSWERS: list[tuple[str, object, Answer, list[int]]] = [
     ("a bad request without JSON-RPC", V1, Answer(status=400, body=b"?"), []),
     ("a rate limit", V1, Answer(status=429), []),
     # Nobody.
-    ("not found", V1, Answer(status=404), [481]),
-    ("not found, as a web page", V1, html(404), [481]),
+    ("not found", OPEN, Answer(status=404), [481]),
+    ("not found, where credentials are wanted", V1, Answer(status=404), [388]),
+    ("not found, as a web page", OPEN, html(404), [481]),
     ("not found, in JSON-RPC", V1, Answer(status=404, body=UNKNOWN.body, headers=JSON), [383]),
     ("gone", V1, Answer(status=410), [481]),
     ("no POST there", V1, Answer(status=405), [481]),
@@ -232,7 +234,7 @@ def test_a_card_before_its_deployment_may_name_where_the_agent_will_be(answer: A
     report = on_loopback(V1, answer)
     assert told(report) == []
     assert {388, 481} <= untested(report)
-    here = changed(V1, supportedInterfaces=[interface(url=f"{HERE}/a2a")])
+    here = changed(OPEN, supportedInterfaces=[interface(url=f"{HERE}/a2a")])
     assert told(on_loopback(here, answer)) == [481]
 
 
@@ -249,6 +251,7 @@ WORDS: list[tuple[object, Answer, int, list[str]]] = [
     (V1, html(), 150, ["answered 200 with a web page"]),
     (V1, result(V1), 150, ["answered 200 with a card"]),
     (V1, html(), 481, ["supportedInterfaces[0].url of Weather", f"is {ENDPOINT}, which answered with a web page"]),
+    (V1, Answer(status=404), 388, ["answered 404 to a POST without credentials"]),
     (V1, Answer(status=405), 481, ["answered 405 to a POST"]),
     (V1, fails(FailureCode.DNS, "does not resolve"), 481, ["which does not resolve"]),
     (V1, Answer(status=307, headers={"location": "https://x.example/"}), 388, ["a redirect to https://x.example/"]),

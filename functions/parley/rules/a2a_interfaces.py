@@ -11,7 +11,7 @@ from parley.documents.mcp_plan import STEPS, VERSIONS
 from parley.documents.reach import Place, Reach, is_within, place, place_of, tunnel
 from parley.rules.a2a_evidence import PROTO, V0_3, V1, A2aEvidence, CardInterface
 from parley.rules.rule import Composed, Finding, Findings, check
-from parley.wire.text import kind, quoted
+from parley.wire.text import clean, kind, quoted
 from parley.wire.url import CREDENTIALS, LONGEST, Url, UrlError
 
 CORE: Final = ("JSONRPC", "GRPC", "HTTP+JSON")
@@ -94,7 +94,7 @@ class A2aInterfaceRules(A2aEvidence):
         here = place_of(card.url)
         hosts: dict[str, None] = {}
         for target in self._targets(card):
-            there = target.place
+            there = None if target.is_http and target.url is None else target.place
             if here is not None and there is not None and there.reach is Reach.ANYWHERE:
                 hosts |= {} if _are_related(here.host, there.host) else {there.host: None}
         if hosts:
@@ -215,9 +215,7 @@ class A2aInterfaceRules(A2aEvidence):
         main, others = _main(card_0)
         if main is None:
             return
-        here = list(
-            dict.fromkeys(_named(one) for one in others if _same(one.url, main.url) and one.binding is not None)
-        )
+        here = list(dict.fromkeys(name for one in others if _same(one.url, main.url) and (name := _named(one))))
         if here and _named(main) not in here:
             shown = ", ".join(here[:_SHOWN])
             yield Finding(
@@ -225,7 +223,7 @@ class A2aInterfaceRules(A2aEvidence):
                 cardUrl=card_0.url,
                 url=main.url,
                 transport=_named(main),
-                observed=Composed(quoted(shown).strip('"')),
+                observed=Composed(clean(shown)),
             )
 
     @check(

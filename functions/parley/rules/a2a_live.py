@@ -204,7 +204,7 @@ class A2aLiveRules(A2aEvidence):
     @check(
         388,
         title="Interface answers soundly",
-        when="An interface answers with a server error or a redirect, or too late, or not as its binding wants.",
+        when="An interface answers with a server error, a redirect or a doubtful 404, or late, or not as its binding.",
         seen="{path} of {nameOrUrl} at {cardUrl} is {url}, which {observed}.",
         why="Clients cannot speak to the agent while that is so.",
         recommendation="Find out why {url} does not answer as {binding}, or set {path} on {nameOrUrl} to what does.",
@@ -246,7 +246,7 @@ class A2aLiveRules(A2aEvidence):
         spec=_INTERFACES,
     )
     def check_rule_live_there(self, called: Live) -> Findings:
-        """A refusal, and any answer in the binding's own words, is somebody."""
+        """A refusal is somebody, and any answer in the binding's words; a 404 may be, where the card has schemes."""
         problem = _nobody(called)
         if problem is not None:
             yield _finding(called, problem)
@@ -338,9 +338,15 @@ def _nobody(called: Live) -> str | None:
     page = is_html(exchange.header("content-type"), exchange.body)
     if exchange.status == 200 and page:
         return "answered with a web page"
-    if exchange.method == "POST" and exchange.status in _GONE and _reply(exchange).message is None:
+    is_gone = exchange.method == "POST" and exchange.status in _GONE and _reply(exchange).message is None
+    if is_gone and not _may_hide(called):
         return f"answered {exchange.status} to a POST"
     return None
+
+
+def _may_hide(called: Live) -> bool:
+    """Whether a 404 may be meant for who has no credentials: some servers hide so what they protect."""
+    return called.exchange.status == 404 and bool(called.card.members.get("securitySchemes"))
 
 
 def _unsound(called: Live) -> str | None:
@@ -354,6 +360,8 @@ def _unsound(called: Live) -> str | None:
         return f"answered {status}"
     if 300 <= status < 400:
         return f"answered {status}, a redirect to {clean(exchange.header('location') or 'nowhere')}"
+    if exchange.method == "POST" and not says and _may_hide(called):
+        return "answered 404 to a POST without credentials"
     if exchange.method == "POST" and status == 200 and not says and _nobody(called) is None:
         if essence(exchange.header("content-type")) == EVENT_STREAM or _reply(exchange).is_beyond:
             return None

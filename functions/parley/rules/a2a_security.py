@@ -335,7 +335,7 @@ class A2aSecurityRules(A2aEvidence):
                 continue
             known = [name for name in _flows(form) if name != "deviceCode"]
             if not known and not form.members.get("oauth2MetadataUrl"):
-                names = ", ".join(clean(name, 40) for name in list(flows)[:4])
+                names = ", ".join(plain(name) for name in list(flows)[:4])
                 hint = f" (there is {names})" if flows else ""
                 yield _finding(scheme.card, _Lack(f"{form.path}.flows", "", hint))
 
@@ -727,7 +727,7 @@ def _unwrapped(value: Mapping[str, object]) -> str:
     ):
         if value.get(member) is not None:
             return f" ({member} belongs into an object {name})"
-    shown = ", ".join(clean(name, 40) for name in list(value)[:4])
+    shown = ", ".join(plain(name) for name in list(value)[:4])
     return f" (its members: {shown})" if shown else " (it is empty)"
 
 
@@ -786,7 +786,7 @@ def _no_flow(flows: Mapping[str, object]) -> str:
     for name in _FLOW_NAMES:
         if flows.get(snake(name)) is not None:
             return f"; {snake(name)} is spelled as Protocol Buffers have it: {name} in JSON"
-    shown = ", ".join(clean(name, 40) for name in list(flows)[:4])
+    shown = ", ".join(plain(name) for name in list(flows)[:4] if flows[name] is not None)
     return f" (there is {shown})" if shown else ""
 
 
