@@ -81,7 +81,7 @@ PLAN: Final = (
         Purpose.EXTENDED,
         "GetExtendedAgentCard or agent/getAuthenticatedExtendedCard",
         1,
-        "a card names a JSON-RPC or HTTP+JSON interface; for A2A 0.x, if it declares an extended card",
+        "a card names a JSON-RPC or HTTP+JSON interface",
     ),
     Step(Purpose.NO_VERSION, "GetExtendedAgentCard", 1, "that interface is one of A2A 1.0"),
 )

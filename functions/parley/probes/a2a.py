@@ -70,7 +70,7 @@ def gather(target: Target, fetch: Fetch, origin: str, catalogs: Callable[[], Seq
         further = [get(purpose, url, JSON) for purpose, url in _named(found.cards)]
         card = next((card for card in found.cards if live(card) is not None), None)
         if card is not None and (interface := live(card)) is not None:
-            further += _live(card, interface, origin)
+            further += _live(interface, origin)
         said += side_by_side(fetch, further)
     elif {Purpose.CURRENT, Purpose.LEGACY} <= {one.purpose for one in said if _is_some_document(one)}:
         said.append(fetch(get(Purpose.SIBLING, str(target.url.at(SIBLING)))))
@@ -89,14 +89,11 @@ def _named(cards: Sequence[AgentCard]) -> Iterator[tuple[Purpose, str]]:
     yield from [(Purpose.KEYS, url) for url in list(keys)[:KEYS]]
 
 
-def _live(card: AgentCard, interface: Interface, origin: str) -> list[Request]:
+def _live(interface: Interface, origin: str) -> list[Request]:
     """What an interface is asked: for the extended card, without credentials, and once in no version that there is."""
-    requests = []
+    requests = [_extended(Purpose.EXTENDED, interface, _version(interface), origin)]
     if speaks_1(interface):
-        requests.append(_extended(Purpose.EXTENDED, interface, _version(interface), origin))
         requests.append(_extended(Purpose.NO_VERSION, interface, NO_VERSION, origin))
-    elif card.declares_extended:
-        requests.append(_extended(Purpose.EXTENDED, interface, _version(interface), origin))
     return requests
 
 
