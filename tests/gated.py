@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from parley.audit import judge
-from parley.documents.mcp_gate import gate_among
+from parley.documents.mcp import gate_among
 from parley.documents.mcp_plan import Purpose
 from parley.evidence import Evidence, Exchange, Request
 from parley.probes import oauth

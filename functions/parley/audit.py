@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from parley.documents import credentials
-from parley.documents.mcp_gate import gate_among
+from parley.documents.mcp import gate_among
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
 from parley.probes import a2a, mcp, oauth, server_card
 from parley.report import (

@@ -3,7 +3,8 @@
 import pytest
 
 from gated import CHALLENGE, ENDPOINT, GatedSite, carded, gated, json, refused
-from parley.documents.mcp_gate import Gate, Refusal, gate, gate_among
+from parley.documents.mcp import gate, gate_among
+from parley.documents.mcp_gate import Gate, Refusal
 from parley.documents.mcp_plan import Purpose
 from parley.evidence import Exchange, FailureCode, Request
 from parley.target import Target
@@ -81,7 +82,7 @@ def test_the_refusal_with_a_challenge_is_judged() -> None:
 def test_several_headers_are_read_one_by_one() -> None:
     (exchange,) = exchanges((D, Answer(status=401)))
     headers = (("www-authenticate", 'Basic realm="unclosed'), ("www-authenticate", 'Bearer scope="x"'))
-    one = gate_among([exchange._replace(headers=headers)], None)
+    one = gate_among([exchange._replace(headers=headers)], Target.parse(ENDPOINT))
     assert one is not None
     assert [challenge.scheme for challenge in one.challenges.challenges] == ["basic", "bearer"]
 
@@ -134,19 +135,19 @@ def test_everywhere(answers: dict[str, Answer], asked: str, is_everywhere: bool)
     ],
 )
 def test_called_mcp(url: str, called: bool) -> None:
-    one = gate_among(exchanges((D, refused()), url=url), None)
+    one = gate_among(exchanges((D, refused()), url=url), Target.parse(HOST))
     assert one is not None
     assert one.is_called_mcp == called
 
 
 def test_an_open_endpoint_beside_a_gated_one() -> None:
     gated_one = exchanges((D, refused()), url=f"{HOST}/admin/mcp")
-    assert gate_among(gated_one + exchanges((D, DISCOVERED), (Purpose.TOOLS, TOOLS)), None) is None
+    assert gate_among(gated_one + exchanges((D, DISCOVERED), (Purpose.TOOLS, TOOLS)), Target.parse(HOST)) is None
 
 
 def test_a_challenge_is_preferred_to_a_wall() -> None:
     walled = exchanges((D, Answer(status=403, headers={"x-datadome": "1"})), url=f"{HOST}/a")
-    one = gate_among(walled + exchanges((D, refused())), None)
+    one = gate_among(walled + exchanges((D, refused())), Target.parse(HOST))
     assert one is not None
     assert one.refusal is Refusal.UNAUTHORIZED
 

@@ -5,8 +5,10 @@ import ipaddress
 import pytest
 
 from gated import ENDPOINT, ISSUER, PATH_PRM, PRM, gated, metadata, refused
-from parley.documents.mcp_gate import Gate, gate, gate_among
+from parley.documents.mcp import gate
+from parley.documents.mcp_gate import Gate, gate_of
 from parley.documents.mcp_plan import Purpose
+from parley.documents.mcp_reply import read as read_reply
 from parley.documents.oauth import (
     How,
     difference,
@@ -99,7 +101,7 @@ def test_server_urls(issuer: str, paths: list[str]) -> None:
 
 def gate_at(endpoint: str, refusal: Answer) -> Gate:
     exchange = Site({endpoint: refusal})(Request(purpose=Purpose.DISCOVER, url=endpoint, method="POST"))
-    found = gate_among([exchange], None)
+    found = gate_of(endpoint, [read_reply(exchange, None)])
     assert found is not None
     return found
 

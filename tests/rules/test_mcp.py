@@ -16,6 +16,7 @@ from sites import HOST, Answer, Site, card, fails, html, numbers, served
 
 AUDITOR = "PARLEY-McpServerAuditor"
 MCP = f"{HOST}/mcp"
+SSE = f"{HOST}/sse"
 CARD = "/.well-known/mcp/server-card.json"
 
 GOOD_MODERN = [100, 101, 102, 103, 104, 104, 200]
@@ -391,8 +392,83 @@ def test_gate(endpoint: str, refusal: Answer, prm: Answer, state: State) -> None
     assert "auth" in mcp.details
     assert codes(report) == [100]
     auditor = next(one for one in report.auditors if one.name == AUDITOR)
-    assert {one.reason for one in auditor.untested} == {f"{endpoint}: answered 401, so it needs credentials"}
+    assert {one.reason for one in auditor.untested} == {f"POST {endpoint} answered 401, so it needs credentials"}
     assert auditor.status is Status.INFORMATION  # nothing of a server was seen
+
+
+UNAUTHORIZED = error(None, -32000, "Unauthorized: no token", status=400)
+LOGIN = Answer(status=302, headers={"location": "https://login.example/authorize"})
+
+
+def refusing(post: Answer, get: Answer = REFUSED) -> Callable[[Request], Answer]:
+    return lambda request: post if request.method == "POST" else get
+
+
+# One reading of a refusal for both auditors: (name, endpoint, asked, server, whether there is metadata, what the auditor
+# of authorization finds, state)
+ONE_READING: list[tuple[str, str, str, Callable[[Request], Answer], bool, list[int], State]] = [
+    ("HTTP+SSE behind a gate: GET asks for it", SSE, SSE, refusing(Answer(status=405)), True, [], State.INDICATED),
+    ("the same at /mcp", MCP, MCP, refusing(Answer(status=405)), True, [], State.CONFIRMED),
+    ("unauthorized in words under 400", MCP, MCP, refusing(UNAUTHORIZED), True, [301, 400], State.INDICATED),
+    ("a bearer challenge under 500", MCP, MCP, refusing(Answer(status=500, headers=CHALLENGE)), True, [400], State.INDICATED),
+    ("a login by redirect", MCP, MCP, refusing(LOGIN), False, [400, 402], State.INDICATED),
+    ("no challenge, but metadata of this very endpoint", MCP, HOST, refusing(Answer(status=401), Answer(status=405)), True, [301], State.CONFIRMED),
+    ("403 with a challenge", MCP, MCP, refusing(Answer(status=403, headers=CHALLENGE)), True, [], State.CONFIRMED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "asked", "server", "has_metadata", "wanted", "state"),
+    [one[1:] for one in ONE_READING],
+    ids=[one[0] for one in ONE_READING],
+)
+def test_both_auditors_read_a_refusal_alike(
+    endpoint: str, asked: str, server: Callable[[Request], Answer], has_metadata: bool, wanted: list[int], state: State
+) -> None:
+    answers = {gated.PATH_PRM: gated.metadata(resource=endpoint), gated.OAUTH: gated.server()}
+    report = Site(answers if has_metadata else {}, mcp={endpoint: server}).audit(asked)
+    mcp = report.protocols[Protocol.MCP]
+    assert (mcp.state, mcp.conclusive, mcp.details["endpoint"]) == (state, True, endpoint)
+    assert codes(report) == [100]
+    assert [code for code in numbers(report, "PARLEY-McpAuthAuditor") if code >= 400 or code == 301] == wanted
+
+
+def test_a_403_that_may_be_a_guard_s_is_not_said_to_want_credentials() -> None:
+    report = Site({}, mcp={MCP: lambda request: Answer(status=403)}).audit(MCP)
+    mcp = report.protocols[Protocol.MCP]
+    assert mcp.state is State.INDICATED
+    assert "may be a guard" in mcp.because[0]
+    reasons = {one.reason for auditor in report.auditors for one in auditor.untested if "403" in one.reason}
+    assert reasons == {mcp.because[0]}
+
+
+def test_a_declared_remote_that_is_gated_is_what_is_judged() -> None:
+    """The likeliest guess was greeted meanwhile; that it is open says nothing of the endpoint that the card names."""
+    remote = f"{HOST}/api/mcp"
+    named = card(remotes=[{"type": "streamable-http", "url": remote}])
+    other = dual()
+    for refusal in (REFUSED, Answer(status=403)):
+        answers = {"/mcp/server-card": served(named), gated.PATH_PRM: gated.metadata(resource=remote)}
+        answers |= {gated.OAUTH: gated.server(), f"{gated.PRM}/api/mcp": gated.metadata(resource=remote)}
+        report = Site(answers, mcp={remote: lambda request, refusal=refusal: refusal, MCP: other}).audit()  # type: ignore[misc]
+        mcp = report.protocols[Protocol.MCP]
+        assert (mcp.state, mcp.details["endpoint"]) == (State.CONFIRMED, remote)
+        assert 200 not in codes(report)
+    assert [request.method for request in other.seen].count("DELETE") == 2  # the greeting's sessions are ended
+
+
+def test_a_closed_api_with_metadata_of_its_origin_is_no_mcp_server() -> None:
+    refusal = Answer(status=401, headers={"www-authenticate": f'Bearer resource_metadata="{gated.ROOT_PRM}"'})
+    api = Site({gated.ROOT_PRM: gated.metadata(resource=HOST), gated.OAUTH: gated.server()}, default=refusal)
+    for site, state in ((api, State.NOT_DETECTED), (_named(refusal), State.CONFIRMED)):
+        report = site.audit()
+        assert report.protocols[Protocol.MCP].state is state
+        assert not [code for code in numbers(report, "PARLEY-McpAuthAuditor") if code >= 400]
+
+
+def _named(refusal: Answer) -> Site:
+    """The same, but its metadata is of the MCP endpoint."""
+    return Site({gated.ROOT_PRM: gated.metadata(), gated.OAUTH: gated.server()}, default=refusal)
 
 
 # Gates that nothing green can be said of, or may be: (name, asked, other answers, refusal, state, status)

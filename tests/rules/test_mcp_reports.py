@@ -59,7 +59,7 @@ N, I, C = State.NOT_DETECTED, State.INDICATED, State.CONFIRMED  # noqa: E741
 REPORTS: list[tuple[str, Callable[[Request], Answer], list[int], State]] = [
     ("I01 a 401 without a word", gated(), [], I),
     ("I04 the id inside the error", gated({"jsonrpc": "2.0", "error": {"code": -32001, "message": "Unauthorized", "id": 1}}), [332], I),
-    ("I17 a login by redirect", redirects(302, "https://login.example/authorize"), [400, 490], I),
+    ("I17 a login by redirect, which the auditor of authorization judges", redirects(302, "https://login.example/authorize"), [], I),
     ("I29 a banner on GET", legacy(otherwise={Purpose.STREAM: Answer(body={"name": "weather"}, headers=JSON_TYPE)}), [421], C),
     ("I46 CORS without MCP's headers, resources that fail", modern(capabilities={"tools": {}, "resources": {}}, otherwise={Purpose.PREFLIGHT: Answer(headers={"access-control-allow-origin": "*", "access-control-allow-headers": "content-type"})}), [327, 450], C),
     ("I61 421 on its own domain", gated(b"Invalid Host header", status=421), [400], I),

@@ -5,21 +5,22 @@ version, identity and capabilities in every request, *legacy* ones (to 2025-11-2
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from parley.documents.bot_wall import bot_wall
+from parley.documents.mcp_gate import Gate, Refusal, gate_of
 from parley.documents.mcp_plan import MODERN_VERSION, PAGES, STEPS, TOOL_PAGES, Purpose
+from parley.documents.mcp_reply import REDIRECTS, Reply, read
 from parley.documents.server_card import discovery
 from parley.evidence import Evidence, Exchange, FailureCode
 from parley.target import Target
-from parley.wire import sse, strict_json
-from parley.wire.media_type import EVENT_STREAM, JSON, essence, is_html
-from parley.wire.strict_json import NotJson
-from parley.wire.text import clean, kind, quoted
+from parley.wire import sse
+from parley.wire.media_type import EVENT_STREAM, essence
+from parley.wire.text import clean
 from parley.wire.url import Url, UrlError
 
 REMOTES: Final = 3
@@ -44,10 +45,24 @@ SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
 _DOCUMENT_NAMES: Final = ("/server-card", "server-card.json", "agent-card.json", "agent.json", "ai-catalog.json")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_MARK = re.compile(rb'"(?:jsonrpc|result|error)"')
 _SHIFT: Final = str.maketrans("0123456789abcdef", "1234567890bcdefa")
-_REDIRECTS: Final = (301, 302, 303, 307, 308)
-
+_GREETINGS: Final = (
+    Purpose.DISCOVER,
+    Purpose.SUPPORTED,
+    Purpose.INITIALIZE,
+    Purpose.OLDER,
+    Purpose.STREAM,
+    Purpose.ENDPOINT_EVENT,
+)
+_LISTINGS: Final = (
+    Purpose.TOOLS,
+    Purpose.PROMPTS,
+    Purpose.RESOURCES,
+    Purpose.LEGACY_TOOLS,
+    Purpose.LEGACY_PROMPTS,
+    Purpose.LEGACY_RESOURCES,
+)
+"""Requests as any client makes them; those that are wrong on purpose are refused for that."""
 
 _CUT_OFF: Final = (
     FailureCode.REFUSED,
@@ -77,11 +92,12 @@ class Claim(StrEnum):
 class Candidate(NamedTuple):
     """A place that may be an MCP endpoint.
 
-    ``claim`` tells who says so, None for a guess.
+    ``claim`` tells who says so, None for a guess. ``is_target`` tells that it is the URL given.
     """
 
     url: str
     claim: Claim | None
+    is_target: bool = False
 
 
 def candidates(target: Target, exchanges: Sequence[Exchange]) -> list[Candidate]:
@@ -100,7 +116,7 @@ def candidates(target: Target, exchanges: Sequence[Exchange]) -> list[Candidate]
     for path in ("/mcp", "/"):
         guess = str(target.url.at(path))
         found.setdefault(guess, Candidate(url=guess, claim=None))
-    return list(found.values())
+    return [one._replace(is_target=one.url == str(target.url)) for one in found.values()]
 
 
 def _is_like_mcp(path: str) -> bool:
@@ -135,218 +151,6 @@ def _remotes(target: Target, exchanges: Sequence[Exchange]) -> Iterable[Candidat
                             except UrlError:
                                 continue
                             yield Candidate(url=str(parsed), claim=Claim.CARD)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reply:
-    """What an exchange says as JSON-RPC: a ``message`` that is a response, or the ``reason`` why there is none.
-
-    ``faults`` are the ways in which the response breaks JSON-RPC 2.0, each the end of a sentence. ``is_beyond`` tells
-    that it was more than is read here. ``requests`` are the methods that the server called on its stream, and
-    ``is_unended`` that the stream's last event never ended.
-    """
-
-    exchange: Exchange
-    message: Mapping[str, object] | None
-    reason: str = ""
-    faults: tuple[str, ...] = ()
-    notes: frozenset[str] = frozenset()
-    requests: tuple[str, ...] = ()
-    is_stream: bool = False
-    is_unended: bool = False
-    is_beyond: bool = False
-
-    @property
-    def status(self) -> int | None:
-        """The HTTP status; None where no answer came."""
-        return self.exchange.status
-
-    @property
-    def result(self) -> Mapping[str, object] | None:
-        """The result, if it is an object."""
-        result = self.message.get("result") if self.message is not None else None
-        return result if isinstance(result, dict) else None
-
-    @property
-    def error(self) -> Mapping[str, object] | None:
-        """The error, if it is an object."""
-        error = self.message.get("error") if self.message is not None else None
-        return error if isinstance(error, dict) else None
-
-    @property
-    def code(self) -> int | None:
-        """The error's code, if it is an integer."""
-        code = self.error.get("code") if self.error is not None else None
-        return code if isinstance(code, int) and not isinstance(code, bool) else None
-
-    @property
-    def told(self) -> str:
-        """What came, for people: ``404 with the error -32601``."""
-        exchange = self.exchange
-        if self.message is None and exchange.failure is not None:
-            return clean(exchange.failure.reason, 300)
-        if self.error is not None:
-            return f"{exchange.status} with the error {quoted(self.error.get('code'))}"
-        if self.message is not None:
-            return f"{exchange.status} with a result"
-        if exchange.status in _REDIRECTS:
-            return f"{exchange.status}, a redirect to {clean(exchange.header('location') or 'nowhere')}"
-        if is_html(exchange.header("content-type"), exchange.body):
-            return f"{exchange.status} with a web page"
-        return f"{exchange.status}" + (f" ({self.reason})" if exchange.status == 200 and self.reason else "")
-
-    @property
-    def untold(self) -> str | None:
-        """Why the server's own answer could not be had: no answer, a bot wall, a rate limit, a gate; None if it was."""
-        exchange = self.exchange
-        where = clean(exchange.url)
-        if exchange.failure is not None and not (self.message is not None and exchange.status is not None):
-            return f"{where}: {clean(exchange.failure.reason, 300)}"
-        if wall := bot_wall(exchange):
-            return f"{where}: answered {exchange.status} from behind a bot wall ({wall})"
-        if exchange.status in (401, 429, 502, 503, 504):
-            return f"{where}: answered {exchange.status}"
-        return f"{where}: {self.reason}" if self.is_beyond else None
-
-    @property
-    def is_gated(self) -> bool:
-        """Whether credentials are asked for, or were missed: 401, or a 403 that is no bot wall's."""
-        return self.exchange.failure is None and self.status in (401, 403) and bot_wall(self.exchange) is None
-
-
-def read(exchange: Exchange, request_id: str | int | None) -> Reply:
-    """Read an answer; ``request_id`` is that of the request, None where none is awaited."""
-    if exchange.failure is not None and not exchange.body:
-        return Reply(exchange=exchange, message=None, reason=clean(exchange.failure.reason, 300))
-    if essence(exchange.header("content-type")) == EVENT_STREAM or _is_stream(exchange.body):
-        return _read_stream(exchange, request_id)
-    if exchange.body and not _MARK.search(exchange.body):  # a large document of another kind costs time to parse
-        return Reply(exchange=exchange, message=None, reason="it holds no JSON-RPC response")
-    parsed = strict_json.parse(exchange.body)
-    if isinstance(parsed, NotJson):
-        return Reply(exchange=exchange, message=None, reason=parsed.reason, is_beyond=parsed.is_beyond)
-    value = parsed.value
-    batch = isinstance(value, list) and len(value) == 1
-    message = value[0] if isinstance(value, list) and batch else value
-    if not isinstance(message, dict) or not _is_response(message):
-        return Reply(exchange=exchange, message=None, reason=f"it is {kind(value)} that is no JSON-RPC response")
-    faults = [*(["is an array"] if batch else []), *_faults(message, request_id)]
-    return Reply(exchange=exchange, message=message, faults=tuple(faults), notes=parsed.notes)
-
-
-def awaited(request_id: str | int) -> Callable[[bytes], bool]:
-    """For :class:`~parley.evidence.Request`: whether a stream has brought the answer to a request, ended and all."""
-
-    def enough(body: bytes) -> bool:
-        return not body.lstrip().startswith((b"{", b"[", b"<")) and any(
-            event.ended and isinstance(message := _message(event), dict) and _answers(message, request_id)
-            for event in sse.events(body)
-        )
-
-    return enough
-
-
-def first_event(body: bytes) -> bool:
-    """For :class:`~parley.evidence.Request`: whether a stream has brought an event that says something."""
-    return any(event.ended for event in sse.events(body))
-
-
-def _is_stream(body: bytes) -> bool:
-    return body.startswith((b"event:", b"data:", b"id:", b"retry:", b": "))
-
-
-def _message(event: sse.Event) -> object:
-    parsed = strict_json.parse(event.data)
-    return parsed if isinstance(parsed, NotJson) else parsed.value
-
-
-def _is_response(message: Mapping[str, object]) -> bool:
-    """By its members: ``error`` counts only as JSON-RPC has it, since many REST answers have one."""
-    if "result" in message and ("jsonrpc" in message or "id" in message):
-        return True
-    match message.get("error"):
-        case {"code": int(), "message": _}:
-            return True
-        case dict():
-            return "jsonrpc" in message
-    return False
-
-
-def _answers(message: Mapping[str, object], request_id: str | int | None) -> bool:
-    if not _is_response(message):
-        return False
-    return _is_same(message.get("id"), request_id) or ("error" in message and message.get("id") is None)
-
-
-def _is_same(seen: object, request_id: str | int | None) -> bool:
-    return type(seen) is type(request_id) and seen == request_id
-
-
-def _read_stream(exchange: Exchange, request_id: str | int | None) -> Reply:
-    response: Mapping[str, object] | None = None
-    other: Mapping[str, object] | None = None
-    requests: list[str] = []
-    reason = "its event stream holds no response"
-    notes: frozenset[str] = frozenset()
-    unended = beyond = False
-    for event in sse.events(exchange.body):
-        parsed = strict_json.parse(event.data)
-        if isinstance(parsed, NotJson):
-            reason, beyond = f"an event's data cannot be read: {parsed.reason}", beyond or parsed.is_beyond
-            continue
-        message = parsed.value
-        if isinstance(message, list) and len(message) == 1:
-            message = message[0]
-        if not isinstance(message, dict):
-            continue
-        if isinstance(message.get("method"), str):
-            if "id" in message:
-                requests.append(str(message["method"]))
-        elif _answers(message, request_id) and response is None:
-            response, notes, unended = message, parsed.notes, not event.ended
-        elif _is_response(message):
-            other = message
-    found = response if response is not None else other
-    if found is None and exchange.failure is not None:
-        reason = f"{reason}; {clean(exchange.failure.reason, 300)}"
-    return Reply(
-        exchange=exchange,
-        message=found,
-        reason=reason if found is None else "",
-        faults=() if found is None else tuple(_faults(found, request_id)),
-        notes=notes,
-        requests=tuple(requests),
-        is_stream=True,
-        is_unended=unended,
-        is_beyond=beyond and found is None,
-    )
-
-
-def _faults(message: Mapping[str, object], request_id: str | int | None) -> Iterable[str]:
-    """What breaks JSON-RPC 2.0. An error may have no id, or the word of the Python SDK for none, ``server-error``."""
-    if message.get("jsonrpc") != "2.0":
-        yield f"has {quoted(message['jsonrpc']) if 'jsonrpc' in message else 'no member'} for jsonrpc"
-    if "result" in message and message.get("error") is not None:
-        yield "has both a result and an error"
-    seen = message.get("id")
-    is_excused = "error" in message and seen in (None, "server-error")
-    if request_id is not None and not _is_same(seen, request_id) and not is_excused:
-        answered = quoted(seen) if "id" in message else "no id"
-        yield f"answers {answered}, while the request's id was {quoted(request_id)}"
-    if "error" in message and "result" not in message:
-        match message["error"]:
-            case {"code": bool()}:
-                yield "has an error whose code is a boolean"
-            case {"code": int(), "message": str()}:
-                pass
-            case {"code": int()}:
-                yield "has an error without a message"
-            case {"code": code}:
-                yield f"has an error whose code is {quoted(code)}, not an integer"
-            case error:
-                yield "has an error without a code" if isinstance(error, dict) else f"has {kind(error)} for an error"
-    elif not isinstance(message.get("result"), dict):
-        yield f"has {kind(message.get('result'))} for a result"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -626,31 +430,52 @@ class Talk:
         posted = tuple(reply for reply in self.first_replies if reply.exchange.method == "POST")
         return posted or self.first_replies
 
-    @property
-    def gate(self) -> Reply | None:
-        """The refusal for want of credentials, where no era answered."""
-        if self.era is not None:
+    @cached_property
+    def gate(self) -> Gate | None:
+        """What asks for authorization; None if nothing does, or anybody may read the lists.
+
+        Who lets anybody shake hands may still gate what comes behind it; who refuses one of the greetings only does
+        not know that one.
+        """
+        lists = [reply for purpose in _LISTINGS for reply in self.replies.get(purpose, ())]
+        if any(reply.result is not None for reply in lists):
             return None
-        return next((reply for reply in self.first_replies[:2] if reply.is_gated), None)
+        greetings = [reply for purpose in _GREETINGS for reply in self.replies.get(purpose, ())]
+        gate = gate_of(
+            self.url,
+            lists if self.is_spoken else greetings + lists,
+            is_carded=self.candidate.claim is Claim.CARD,
+            is_target=self.candidate.is_target,
+            is_spoken=self.is_spoken,
+        )
+        return None if gate is None else gate._replace(revision=self._revision)
 
     @property
-    def names_mcp(self) -> str | None:
-        """What in the refusal, or before it, only an MCP server would have; None if nothing."""
-        gate = self.gate
-        if gate is None:
-            return None
-        if self.candidate.claim is Claim.CARD:
-            return "a Server Card names it"
-        if gate.message is not None and gate.message.get("jsonrpc") == "2.0":
-            return "its refusal is JSON-RPC"
-        header = next((name for name, _ in gate.exchange.headers if name.startswith("mcp-")), None)
-        return None if header is None else f"its refusal has the header {clean(header)}"
+    def is_spoken(self) -> bool:
+        """Whether a greeting was answered by what only an MCP server says, and no error."""
+        return self.discovered is not None or self.initialized is not None
+
+    @property
+    def refusal(self) -> Gate | None:
+        """The gate that hides whether any era is spoken; a bot wall is none."""
+        gate = None if self.is_spoken or self.endpoint_event is not None else self.gate
+        return None if gate is None or gate.refusal is Refusal.WALL else gate
+
+    @property
+    def _revision(self) -> str | None:
+        spoken = [*self.supported] if self.discovered is not None else []
+        return max([*spoken, *([self.legacy_version] if self.legacy_version else [])], default=None)
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the search ends here: at an era's answers, or at a gate where an endpoint is claimed to be."""
+        return self.era is not None or (self.refusal is not None and self.candidate.claim is not None)
 
     @property
     def redirect(self) -> str | None:
         """Where a POST is redirected to, as the answer writes it."""
         for reply in self.first_replies[:2]:
-            if reply.status in _REDIRECTS and reply.exchange.failure is None:
+            if reply.status in REDIRECTS and reply.exchange.failure is None:
                 return reply.exchange.header("location")
         return None
 
@@ -710,13 +535,15 @@ class Talk:
 
 def talks(evidence: Evidence) -> list[Talk]:
     """What was said with each candidate, in the order in which they were tried."""
-    if evidence.target is None:
-        return []
+    return [] if evidence.target is None else _talks(evidence.exchanges, evidence.target)
+
+
+def _talks(asked: Sequence[Exchange], target: Target) -> list[Talk]:
     said: dict[str, list[Exchange]] = {}
-    for exchange in evidence.exchanges:
+    for exchange in asked:
         if exchange.purpose in STEPS:
             said.setdefault(exchange.url, []).append(exchange)
-    known = {one.url: one for one in candidates(evidence.target, evidence.exchanges)}
+    known = {one.url: one for one in candidates(target, asked)}
     found: list[Talk] = []
     for url, exchanges in said.items():
         candidate = known.get(url)
@@ -725,6 +552,50 @@ def talks(evidence: Evidence) -> list[Talk]:
             candidate = Candidate(url=url, claim=source.candidate.claim if source else None)
         found.append(Talk(candidate=candidate, exchanges=tuple(exchanges)))
     return found
+
+
+def reached(spoken: Sequence[Talk]) -> Talk | None:
+    """Where the search for an endpoint ended; None if it found none."""
+    return next((talk for talk in spoken if talk.is_end), None)
+
+
+def gate(evidence: Evidence) -> Gate | None:
+    """The gate of an audit's MCP endpoint; None if nothing asks for authorization, or an endpoint is open."""
+    return None if evidence.target is None else gate_among(evidence.exchanges, evidence.target)
+
+
+def gate_among(exchanges: Sequence[Exchange], target: Target) -> Gate | None:
+    """As :func:`gate`, while an audit is still under way."""
+    spoken = _talks(exchanges, target)
+    end = reached(spoken)
+    gates = [talk.gate for talk in (spoken if end is None else [end]) if talk.gate is not None]
+    best = min(gates, key=lambda one: one.preference, default=None)
+    if best is None:
+        return None
+    near = {talk.url for talk in spoken if talk.url.startswith(f"{best.endpoint.origin}/")}
+    refused = {talk.url for talk in spoken if talk.gate is not None}
+    return best._replace(is_everywhere=len(near) > 1 and refused >= near)
+
+
+def unseen(evidence: Evidence) -> str | None:
+    """What kept an endpoint's answers from being had, so that it stays open whether it is gated; None if nothing did.
+
+    Asked where there is no gate.
+    """
+    spoken = talks(evidence)
+    if any(talk.is_spoken for talk in spoken):
+        return None
+    for talk in spoken:
+        posted = [reply for replies in talk.replies.values() for reply in replies if reply.exchange.method == "POST"]
+        untold = [reply.untold for reply in posted if _is_open_question(reply)]
+        if posted and len(untold) == len(posted):
+            return untold[0]
+    return None
+
+
+def _is_open_question(reply: Reply) -> bool:
+    failure = reply.exchange.failure
+    return reply.untold is not None and (failure is None or failure.code is FailureCode.TIMEOUT or failure.code.is_ours)
 
 
 def is_modern_error(reply: Reply) -> bool:
@@ -799,8 +670,3 @@ def _is_initialize_result(result: Mapping[str, object]) -> bool:
 def _object(value: Mapping[str, object] | None, name: str) -> Mapping[str, object]:
     found = value.get(name) if value is not None else None
     return found if isinstance(found, dict) else {}
-
-
-def is_typed(reply: Reply) -> bool:
-    """Whether an answer has one of the media types of a response."""
-    return essence(reply.exchange.header("content-type")) in (JSON, EVENT_STREAM)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from parley.documents.bot_wall import bot_wall
-from parley.documents.mcp_gate import Gate, Refusal
+from parley.documents.mcp_gate import Gate, Refusal, is_called_mcp
 from parley.evidence import Exchange, FailureCode
 from parley.wire import strict_json
 from parley.wire.media_type import is_html
@@ -253,6 +253,8 @@ class Chain(NamedTuple):
         gate = self.gate
         if gate.refusal is Refusal.WALL:
             return gate.told
+        if self._is_of_another():
+            return f"{gate.told}, as does the rest of the site, whose metadata names another resource"
         if any(METADATA_URL in one.parameters for one in gate.challenges.challenges):
             return None
         is_by_path = self.metadata is not None and self.metadata.how is How.PATH
@@ -267,6 +269,15 @@ class Chain(NamedTuple):
         if is_closed or gate.is_everywhere:
             return f"{gate.told}, as does the rest of the site, and nothing says that it is an MCP endpoint"
         return None if gate.is_called_mcp else f"{gate.told}, and nothing says that it is an MCP endpoint"
+
+    def _is_of_another(self) -> bool:
+        """Whether a closed site's metadata is of something that nothing calls MCP, and the endpoint a guess."""
+        if self.metadata is None or self.names_endpoint or self.gate.is_named or not self.gate.is_everywhere:
+            return False
+        try:
+            return not is_called_mcp(Url.parse(str(self.members.get("resource"))))
+        except UrlError:
+            return False
 
 
 def pointer(gate: Gate) -> Pointer | None:

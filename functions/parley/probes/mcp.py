@@ -9,16 +9,13 @@ from parley import __version__
 from parley.documents.mcp import (
     METHOD_NOT_FOUND,
     Candidate,
-    Reply,
     Talk,
-    awaited,
     candidates,
-    first_event,
     follows,
     other_session,
-    read,
     session_of,
 )
+from parley.documents.mcp_gate import Refusal, refusal_of
 from parley.documents.mcp_plan import (
     FOREIGN_ORIGIN,
     FUTURE_VERSION,
@@ -33,6 +30,7 @@ from parley.documents.mcp_plan import (
     Purpose,
     Spoken,
 )
+from parley.documents.mcp_reply import Reply, awaited, first_event, read
 from parley.evidence import Exchange, FailureCode, Request
 from parley.probes import Fetch
 from parley.target import Target
@@ -98,7 +96,7 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
                 talk = probe.talk
             said.extend(probe.exchanges)
             tried.append(talk)
-            if talk.era is not None or (talk.gate is not None and candidate.claim is not None):
+            if talk.is_end:
                 break
             if talk.moved is not None and talk.url not in [one.moved for one in tried]:  # one step, and no chain
                 waiting.insert(0, Candidate(url=talk.moved, claim=candidate.claim))
@@ -109,12 +107,20 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
             waiting = [one for one in waiting if one.url not in _urls(tried) and _host(one.url) not in away]
         else:
             sse = Candidate(url=str(target.url.at("/sse")), claim=None)
-            if all(one.url != sse.url and one.gate is None and not one.is_cut_off for one in tried):
+            if all(one.url != sse.url and not _is_closed(one) and not one.is_cut_off for one in tried):
                 probe = _Probe(sse, fetch, pool)
                 if probe.ask(Purpose.STREAM).may_be_sse:
                     probe.ask(Purpose.ENDPOINT_EVENT)
                 said.extend(probe.exchanges)
-    return said if first.url in _urls(tried) else [*said, *greeted.exchanges]
+        if first.url not in _urls(tried):
+            greeted.part()
+            said.extend(greeted.exchanges)
+    return said
+
+
+def _is_closed(talk: Talk) -> bool:
+    """Whether credentials are asked for, as they would be at the site's other places; a login may be of this page."""
+    return talk.refusal is not None and talk.refusal.refusal is not Refusal.LOGIN
 
 
 def _urls(talks: Sequence[Talk]) -> list[str]:
@@ -179,6 +185,11 @@ class _Probe:
         ends = [self._pool.submit(self._delete, session) for session in self._sessions()]
         self._side_by_side(*self._afterwards(self.talk))
         self.exchanges.extend(end.result() for end in ends)
+
+    def part(self) -> None:
+        """End the session that the greeting opened, if any, where nothing more is asked."""
+        self._legacy_version = self.talk.legacy_version
+        self.exchanges.extend([self._delete(session) for session in self._sessions()])
 
     def _is_due(self, purpose: Purpose, talk: Talk) -> bool:
         """Whether a step is to be made, by what is known before any of them."""
@@ -386,7 +397,7 @@ def _introduction(version: str) -> Mapping[str, object]:
 def _is_refusal_of_version(talk: Talk) -> bool:
     """Whether ``initialize`` was refused in a way that an older version might mend."""
     reply = talk.reply(Purpose.INITIALIZE)
-    if reply is None or reply.is_gated or reply.exchange.failure is not None or talk.is_modern:
+    if reply is None or refusal_of(reply) is not None or reply.exchange.failure is not None or talk.is_modern:
         return False
     is_about_version = reply.status == 400 and b"ersion" in reply.exchange.body
     return is_about_version or (reply.error is not None and reply.code != METHOD_NOT_FOUND)

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from parley.documents.location import Cause
-from parley.documents.mcp import Claim, Reply, Talk
+from parley.documents.mcp import Claim, Talk
 from parley.documents.mcp_plan import STEPS, Purpose, Spoken
+from parley.documents.mcp_reply import Reply
 from parley.documents.oauth import is_resource
 from parley.documents.server_card import discovery
 from parley.report import AuditorReport, ProtocolReport, State, Status
@@ -51,10 +52,9 @@ class McpServerRules(McpEndpointRules, McpModernRules, McpListRules, McpLegacyRu
         return self._undetected(judged)
 
     def _gated(self, judged: AuditorReport, talk: Talk, others: Sequence[RuleSet]) -> ProtocolReport:
-        gate = talk.gate
-        assert gate is not None  # noqa: S101  # that is what makes it gated
-        because = [f"{gate.exchange.method} {clean(talk.url)} answered {gate.status}: it needs credentials"]
-        names_mcp = talk.names_mcp or _named_by_metadata(talk, others)
+        assert self.gate is not None  # noqa: S101  # that is what makes it gated
+        because = [self.needs]
+        names_mcp = self.gate.named_by or _named_by_metadata(talk, others)
         if names_mcp is not None:
             because.append(names_mcp)
         state = State.INDICATED

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from parley.documents.mcp import Reply, Talk, is_typed
+from parley.documents.mcp import Talk
 from parley.documents.mcp_plan import FOREIGN_ORIGIN, MODERN_VERSION, STEPS, VERSIONS, Purpose, Spoken
+from parley.documents.mcp_reply import Reply, is_typed
 from parley.evidence import Evidence
 from parley.rules.mcp_evidence import MODERN, McpEvidence, Result, is_since
 from parley.rules.rule import Composed, Finding, Findings, check

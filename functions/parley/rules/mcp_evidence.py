@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from parley.documents import oauth
-from parley.documents.mcp import CAPABILITIES, MEMBERS, Claim, Era, Listing, Reply, Talk, talks
-from parley.documents.mcp_gate import gate
+from parley.documents.mcp import CAPABILITIES, MEMBERS, Claim, Era, Listing, Talk, gate, reached, talks
+from parley.documents.mcp_gate import Gate
 from parley.documents.mcp_plan import MODERN_VERSION, STEPS, Purpose, Spoken
+from parley.documents.mcp_reply import Reply
 from parley.documents.oauth import Chain
 from parley.evidence import Evidence, FailureCode
 from parley.report import Protocol
@@ -93,10 +94,16 @@ class McpEvidence(RuleSet):
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
         self.talks = talks(evidence)
-        self.found = next((talk for talk in self.talks if talk.era is not None), None)
-        asks = None if self.found else gate(evidence)
-        chain = None if asks is None else oauth.read(asks, evidence.exchanges)
-        self.gated = None if self.found else next((talk for talk in self.talks if is_gate(talk, chain)), None)
+        end = reached(self.talks)
+        self.found = end if end is not None and end.refusal is None else None
+        self.gated: Talk | None = None
+        self.gate: Gate | None = None
+        self.chain: Chain | None = None
+        if self.found is None and (asks := gate(evidence)) is not None:
+            self.chain = oauth.read(asks, evidence.exchanges)
+            in_order = sorted(self.talks, key=lambda talk: talk.url != str(asks.endpoint))
+            self.gated = next((talk for talk in in_order if is_gate(talk, self.chain)), None)
+            self.gate = self.gated.refusal if self.gated is not None else None
         self.claimed_talks = [
             talk for talk in self.talks if talk.candidate.claim is not None and not is_rehearsal(talk, evidence.target)
         ]
@@ -124,14 +131,13 @@ class McpEvidence(RuleSet):
         answered = tuple(
             talk
             for talk in self.claimed_talks
-            if talk.gate is None and any(one.untold is None for one in talk.openings)
+            if talk.refusal is None and any(one.untold is None for one in talk.openings)
         )
         return Given(answered, None if answered else self.open_question)
 
     def refusal(self) -> Given[Reply]:
         """The refusal for want of credentials."""
-        refused = self.gated.gate if self.gated is not None else None
-        return Given(() if refused is None else (refused,))
+        return Given(() if self.gate is None else (self.gate.reply,))
 
     def sse_endpoint(self) -> Given[Talk]:
         """An HTTP+SSE endpoint of 2024-11-05."""
@@ -396,16 +402,24 @@ class McpEvidence(RuleSet):
     @cached_property
     def open_question(self) -> str | None:
         """Why it stays open what is there: a gate, a bot wall, silence, our own limits; None where nothing is."""
-        if self.gated is not None and self.gated.gate is not None:
-            return f"{clean(self.gated.url)}: answered {self.gated.gate.status}, so it needs credentials"
+        if self.gate is not None:
+            return self.needs
         if (ours := self._ours()) is not None:
             return ours
         asked = self.claimed_talks or self.talks
         wall = next((f"{clean(talk.url)}: a bot wall answered ({talk.wall})" for talk in asked if talk.wall), None)
         if wall is not None:
             return wall
-        unheard = [talk.unheard for talk in asked if talk.era is None and talk.gate is None and not is_dead(talk)]
+        unheard = [talk.unheard for talk in asked if talk.era is None and talk.refusal is None and not is_dead(talk)]
         return next((reply.untold for reply in unheard if reply is not None), None)
+
+    @property
+    def needs(self) -> str:
+        """What the gate says, for people, and what follows from it."""
+        assert self.gate is not None  # noqa: S101  # it is asked for where there is one
+        is_chain = self.chain is not None and self.chain.gate.endpoint == self.gate.endpoint
+        doubt = self.chain.doubt if self.chain is not None and is_chain else None
+        return doubt or f"{self.gate.told}, so it needs credentials"
 
     def _ours(self) -> str | None:
         """What of this auditor's own kept it from looking."""
@@ -570,20 +584,18 @@ def is_since(version: str | None, first: str) -> bool:
     return version is not None and (version >= first or re.fullmatch(r"\d{4}-\d{2}-\d{2}", version) is None)
 
 
-def is_gate(talk: Talk, chain: Chain | None) -> bool:
+def is_gate(talk: Talk, chain: Chain) -> bool:
     """Whether a refusal says that something is behind it: where an endpoint is claimed, or by the words of MCP.
 
     A 401 or 403 at a place nobody spoke of is how many sites answer any POST, and with a bearer challenge, how many
-    APIs do: that counts where the chain behind it, if any, leaves no doubt.
+    APIs do: that counts where the chain behind it leaves no doubt.
     """
-    refusal = talk.gate
+    refusal = talk.refusal
     if refusal is None:
         return False
-    if talk.candidate.claim is not None or talk.names_mcp is not None:
+    if talk.candidate.claim is not None or refusal.named_by is not None:
         return True
-    challenge = refusal.exchange.header("www-authenticate") or ""
-    is_chain = chain is not None and str(chain.gate.endpoint) == talk.url and chain.doubt is None
-    return is_chain and "bearer" in challenge.lower()
+    return chain.gate.endpoint == refusal.endpoint and chain.doubt is None
 
 
 def is_rehearsal(talk: Talk, target: Target | None) -> bool:
@@ -591,7 +603,7 @@ def is_rehearsal(talk: Talk, target: Target | None) -> bool:
 
     So it is before a deployment, and no fault of what was audited.
     """
-    if target is None or talk.candidate.claim is not Claim.CARD or talk.era is not None or talk.gate is not None:
+    if target is None or talk.candidate.claim is not Claim.CARD or talk.era is not None or talk.refusal is not None:
         return False
     address = target.url.address
     is_inside = target.url.is_loopback or (address is not None and address.is_private)
@@ -603,7 +615,7 @@ def is_dead(talk: Talk) -> bool:
 
     Silence, walls and outages show nothing, and a place that this auditor may not visit even less.
     """
-    if talk.era is not None or talk.gate is not None or talk.wall is not None:
+    if talk.era is not None or talk.refusal is not None or talk.wall is not None:
         return False
     failure = talk.silence.exchange.failure if talk.silence is not None else None
     if failure is None:

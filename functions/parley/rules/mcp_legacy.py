@@ -3,8 +3,9 @@
 import re
 from typing import Final
 
-from parley.documents.mcp import Reply, Talk, is_typed
+from parley.documents.mcp import Talk
 from parley.documents.mcp_plan import FUTURE_VERSION, LEGACY_VERSION, STEPS, Purpose
+from parley.documents.mcp_reply import Reply, is_typed
 from parley.evidence import FailureCode
 from parley.rules.mcp_evidence import LEGACY, McpEvidence
 from parley.rules.mcp_modern import get_told

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from parley.documents.mcp import INVALID_PARAMS, MEMBERS, Listing, Reply
+from parley.documents.mcp import INVALID_PARAMS, MEMBERS, Listing
 from parley.documents.mcp_plan import STEPS
+from parley.documents.mcp_reply import Reply
 from parley.rules.mcp_evidence import LEGACY, MODERN, Declared, Entry, McpEvidence, Readings, is_since
 from parley.rules.rule import Composed, Finding, Findings, Given, check
 from parley.rules.tool_schemas import (

@@ -15,13 +15,13 @@ from parley.documents.mcp import (
     UNSUPPORTED_VERSION,
     Era,
     Listing,
-    Reply,
     Talk,
     session_of,
     supported_by,
     wants_authorization,
 )
 from parley.documents.mcp_plan import STEPS, Purpose
+from parley.documents.mcp_reply import Reply
 from parley.rules.mcp_evidence import MODERN, McpEvidence, Result
 from parley.rules.rule import Composed, Finding, Findings, check
 from parley.wire.text import MISSING, clean, kind, quoted

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from parley.documents.mcp_gate import Gate, Refusal, gate, unseen
+from parley.documents.mcp import gate, unseen
+from parley.documents.mcp_gate import Gate, Refusal
 from parley.documents.oauth import (
     METADATA_URL,
     PRM,
