@@ -4,13 +4,14 @@ Each can be made worse in one place: by the purpose of the request that it then 
 """
 
 import json
+import queue
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from parley.documents.mcp_plan import FOREIGN_ORIGIN, LEGACY_VERSION, MODERN_VERSION, NO_VERSION, Purpose
-from parley.evidence import Request
-from sites import Answer
+from parley.evidence import FailureCode, Request
+from sites import HOST, Answer, Site
 
 Members = dict[str, Any]
 JSON_TYPE = {"content-type": "application/json"}
@@ -156,3 +157,65 @@ def legacy(**changes: Any) -> Server:
 
 def dual(**changes: Any) -> Server:
     return Server(legacy=True, **changes)
+
+
+class SseServer:
+    """An HTTP+SSE server (2024-11-05) at ``/sse``, which takes messages at ``/messages?session=1``.
+
+    ``first`` is what its stream begins with. ``otherwise`` replaces what a purpose's POST brings on the stream, as bytes
+    or as a function of the message, and ``posted`` what the POST itself is answered. ``is_ended`` ends the stream where
+    another would stay silent.
+    """
+
+    def __init__(
+        self,
+        *,
+        first: bytes = b"event: endpoint\ndata: /messages?session=1\n\n",
+        otherwise: Mapping[Purpose, bytes | Callable[[Members], bytes]] | None = None,
+        posted: Mapping[Purpose, Answer] | None = None,
+        is_ended: bool = False,
+        **server: Any,
+    ) -> None:
+        self._first = first
+        self._otherwise = otherwise or {}
+        self._posted = posted or {}
+        self._is_ended = is_ended
+        self._server = legacy(session=None, **server)
+        self._stream: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.seen: list[Request] = []
+
+    def site(self, answers: Mapping[str, Answer] | None = None) -> Site:
+        return Site(answers or {}, mcp={f"{HOST}/sse": self.open, f"{HOST}/messages?session=1": self.take})
+
+    def open(self, request: Request) -> Answer:
+        """At ``/sse``."""
+        if request.method == "POST":
+            return Answer(status=405)
+        if request.purpose != Purpose.ENDPOINT_EVENT:
+            return Answer(headers=SSE_TYPE)
+        assert request.enough is not None
+        body = self._first
+        while not request.enough(body):
+            try:
+                body += self._stream.get(timeout=0.2)
+            except queue.Empty:
+                failure = None if self._is_ended else (FailureCode.TIMEOUT, "timed out after 6 s")
+                return Answer(body=body, headers=SSE_TYPE, failure=failure, is_cut=True)
+        return Answer(body=body, headers=SSE_TYPE)
+
+    def take(self, request: Request) -> Answer:
+        """At ``/messages``."""
+        self.seen.append(request)
+        purpose, message = Purpose(request.purpose), json.loads(request.body or b"")
+        if purpose in self._otherwise:
+            instead = self._otherwise[purpose]
+            self._stream.put(instead if isinstance(instead, bytes) else instead(message))
+        elif "id" in message:
+            answer = self._server._legacy(message, {}, purpose).body
+            self._stream.put(event(answer))
+        return self._posted.get(purpose, Answer(status=202, body=b"Accepted"))
+
+
+def event(message: object, *, end: bytes = b"\r\n\r\n") -> bytes:
+    """An event of an HTTP+SSE server."""
+    return b"event: message\r\ndata: " + json.dumps(message).encode() + end

@@ -44,7 +44,7 @@ Raw = Callable[[Request, Callable[[bytes], None]], bool]
 
 @contextlib.contextmanager
 def mcp_site(server: Callable[[Request], Answer], *, delay: float = 0.0, raw: Raw | None = None) -> Iterator[McpSite]:
-    """``delay`` is in seconds, before every answer. What is not at ``/mcp`` is 404."""
+    """``delay`` is in seconds, before every answer. What is not at ``/mcp``, with whatever query, is 404."""
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -67,7 +67,7 @@ def mcp_site(server: Callable[[Request], Answer], *, delay: float = 0.0, raw: Ra
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             time.sleep(delay)  # the site's latency, which is what is measured
-            if self.path != "/mcp":
+            if self.path.partition("?")[0] != "/mcp":
                 self.reply(Answer(status=404))
                 return
             request = Request(

@@ -217,3 +217,69 @@ def test_text_of_the_server_s_is_cleaned() -> None:
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert len(text) < 200_000
+
+
+ENDPOINT = b"event: endpoint\ndata: /mcp?session=1\n\n"
+NOT_POSTED = {Purpose.DISCOVER: Answer(status=405), Purpose.INITIALIZE: Answer(status=405)}
+TAKEN = {Purpose.SSE_INITIALIZE: Answer(status=202)}
+
+
+def then(behave: Callable[[Request, Write, threading.Event], None], first: bytes = ENDPOINT) -> Any:
+    def do(request: Request, write: Write, released: threading.Event) -> None:
+        write(HEAD + first)
+        behave(request, lambda data: write(data.removeprefix(HEAD)), released)
+
+    return do
+
+
+def trickle(request: Request, write: Write, released: threading.Event) -> None:
+    """One event that never ends, in small pieces."""
+    while not released.wait(0.001):
+        write(b"data: x\n")
+
+
+def others(request: Request, write: Write, released: threading.Event) -> None:
+    """Answers to everybody else."""
+    while not released.wait(0.001):
+        write(b'data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n')
+
+
+@pytest.mark.parametrize("behave", [endless, silent, flood, trickle, others])
+def test_http_sse_whose_answer_never_comes(behave: Callable[[Request, Write, threading.Event], None]) -> None:
+    raw, released = on(Purpose.STREAM, do=then(behave))
+    limits = Limits() if behave is flood else LIMITS
+    try:
+        report, _ = audited(legacy(otherwise=NOT_POSTED | TAKEN), raw, limits=limits)
+    finally:
+        released.set()
+    mcp = report.protocols[Protocol.MCP]
+    assert faults(report) == []
+    if behave is flood:  # of which nothing is kept
+        assert (mcp.state, mcp.conclusive) == (State.NOT_DETECTED, False)
+        assert "sends more than 1 MiB" in mcp.because[0]
+    else:
+        assert mcp.state is State.INDICATED
+        assert "timed out after 0.8 s" in untested(report)["424"]
+
+
+def test_http_sse_whose_first_event_never_comes() -> None:
+    for behave in (silent, trickle):
+        raw, released = on(Purpose.STREAM, do=then(behave, first=b""))
+        try:
+            report, _ = audited(legacy(otherwise=NOT_POSTED), raw)
+        finally:
+            released.set()
+        assert not [attempt for attempt in report.attempts if attempt.purpose == Purpose.SSE_INITIALIZE]
+
+
+def test_http_sse_whose_post_hangs() -> None:
+    get, released = on(Purpose.STREAM, do=then(silent))
+    post, _ = on(Purpose.SSE_INITIALIZE, do=lambda request, write, _: released.wait(10) and None)
+    try:
+        report, _ = audited(
+            legacy(otherwise=NOT_POSTED), lambda request, write: get(request, write) or post(request, write)
+        )
+    finally:
+        released.set()
+    assert (report.protocols[Protocol.MCP].state, faults(report)) == (State.INDICATED, [])
+    assert "424" in untested(report)

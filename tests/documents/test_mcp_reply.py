@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from parley.documents.mcp_reply import Reply, awaited, first_event, read
+from parley.documents.mcp_reply import Reply, awaited, read
 from parley.evidence import Exchange, Failure, FailureCode
 
 
@@ -76,8 +76,6 @@ def test_a_stream_is_read_until_its_answer_is_there() -> None:
     assert enough(b"data: {}\n\n: hi\n\n" + event)
     assert not enough(event.replace(b'"x"', b'"y"'))
     assert not enough(json.dumps(RESULT, indent=1).encode() + b"\n\n")
-    assert first_event(b": hi\n\nevent: endpoint\ndata: /m\n\n")
-    assert not first_event(b": hi\n\nevent: endpoint\ndata: /m\n")
 
 
 def test_a_failure_is_told_by_its_reason() -> None:

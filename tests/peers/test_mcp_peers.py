@@ -78,13 +78,13 @@ MCP2 = [
     ("open", "dual", "2026-07-28", [105, 200]),
     ("cache", "dual", "2026-07-28", [200]),
     ("unstable", "dual", "2026-07-28", [150, 350]),
-    ("sse", "legacy", "2024-11-05", [111, 200]),
+    ("sse", "legacy", "2025-11-25", [111, 200]),
 ]
 
 
 @pytest.mark.parametrize(("mode", "era", "version", "codes"), MCP2)
 def test_python_2(mcp2: Mapping[str, str], mode: str, era: str, version: str, codes: list[int]) -> None:
-    check(mcp2[mode], era, version, codes, None if mode == "sse" else {"name": "weather", "version": "1.4.0"})
+    check(mcp2[mode], era, version, codes, {"name": "weather", "version": "1.4.0"})
 
 
 # Of servers on the SDK without a version of their own, the version is the SDK's.
@@ -93,13 +93,13 @@ MCP1 = [
     ("stateless", "2025-11-25", [200]),
     ("json", "2025-11-25", [200]),
     ("open", "2025-11-25", [105, 200]),
-    ("sse", "2024-11-05", [111, 200]),
+    ("sse", "2025-11-25", [111, 200]),
 ]
 
 
 @pytest.mark.parametrize(("mode", "version", "codes"), MCP1)
 def test_python_1(mcp1: Mapping[str, str], mode: str, version: str, codes: list[int]) -> None:
-    check(mcp1[mode], "legacy", version, codes, None if mode == "sse" else {"name": "weather", "version": "1.30.0"})
+    check(mcp1[mode], "legacy", version, codes, {"name": "weather", "version": "1.30.0"})
 
 
 TYPESCRIPT = [
@@ -107,15 +107,13 @@ TYPESCRIPT = [
     ("stateless", "2025-11-25", [105, 110, 200]),
     ("json", "2025-11-25", [105, 110, 200]),
     ("plain", "2025-11-25", [105, 110, 200]),
-    ("sse", "2024-11-05", [111, 200]),
+    ("sse", "2025-11-25", [110, 111, 200]),
 ]
 
 
 @pytest.mark.parametrize(("mode", "version", "codes"), TYPESCRIPT)
 def test_typescript(typescript: Mapping[str, str], mode: str, version: str, codes: list[int]) -> None:
-    check(
-        typescript[mode], "legacy", version, codes, None if mode == "sse" else {"name": "weather", "version": "1.4.0"}
-    )
+    check(typescript[mode], "legacy", version, codes, {"name": "weather", "version": "1.4.0"})
 
 
 def test_everything() -> None:
@@ -130,10 +128,24 @@ def test_everything_by_sse() -> None:
     with running(*everything("sse")) as listening:
         _, report = audited(listening["endpoint"])
     mcp = report.protocols[Protocol.MCP]
-    assert (mcp.state, mcp.details["transport"]) == (State.CONFIRMED, "http+sse")
+    assert (mcp.state, mcp.details["transport"], mcp.details["protocolVersion"]) == (
+        State.CONFIRMED,
+        "http+sse",
+        "2025-11-25",
+    )
+    assert found(report) == [110, 111, 200]
+    assert tools(report) > 5
 
 
-def check(endpoint: str, era: str, version: str, codes: list[int], server: Mapping[str, str] | None) -> None:
+def tools(report: Report) -> int:
+    """How many tools the report counts."""
+    checks = (one for auditor in report.auditors for one in auditor.checks)
+    (count,) = (one.data["count"] for one in checks if one.code == f"{AUDITOR}-103")
+    assert isinstance(count, int)
+    return count
+
+
+def check(endpoint: str, era: str, version: str, codes: list[int], server: Mapping[str, str]) -> None:
     evidence, report = audited(endpoint)
     mcp = report.protocols[Protocol.MCP]
     assert mcp.state is State.CONFIRMED
@@ -145,7 +157,7 @@ def check(endpoint: str, era: str, version: str, codes: list[int], server: Mappi
         "era": era,
         "protocolVersion": version,
         "transport": transport,
-        "server": server or {},
+        "server": server,
     }
     assert found(report) == codes
     auditor = next(one for one in report.auditors if one.name == AUDITOR)

@@ -403,24 +403,6 @@ def test_a_redirect_is_followed_up_once() -> None:
     assert places(circle, MCP) == [MCP, f"{MCP}/", f"{HOST}/", f"{HOST}/sse"]
 
 
-def test_http_sse_is_found_by_its_first_event() -> None:
-    def server(request: Request) -> Answer:
-        if request.method == "POST":
-            return Answer(status=405)
-        body = (
-            b""
-            if request.purpose == Purpose.STREAM
-            else b": hi\r\n\r\nevent: endpoint\r\ndata: /messages?session=1\r\n\r\n"
-        )
-        return Answer(body=body, headers={"content-type": "text/event-stream"})
-
-    for asked in (HOST, f"{HOST}/sse"):
-        report = Site({}, mcp={f"{HOST}/sse": server}).audit(asked)
-        mcp = report.protocols[Protocol.MCP]
-        assert (mcp.state, mcp.details["era"], mcp.details["transport"]) == (State.CONFIRMED, "legacy", "http+sse")
-        assert 111 in numbers(report, AUDITOR)
-
-
 @pytest.mark.parametrize(
     "body", [b"", b": ping\n\n", b"event: message\ndata: {}\n\n", b"data: x\n\nevent: endpoint\ndata: /m\n\n"]
 )
@@ -428,7 +410,10 @@ def test_a_stream_that_begins_otherwise_is_not_http_sse(body: bytes) -> None:
     def server(request: Request) -> Answer:
         if request.method == "POST":
             return Answer(status=405)
+        if request.enough is not None:
+            assert request.enough(body) == (b"data" in body)
         return Answer(body=body, headers={"content-type": "text/event-stream"})
 
-    report = Site({}, mcp={f"{HOST}/sse": server}).audit(HOST)
-    assert report.protocols[Protocol.MCP].state is State.NOT_DETECTED
+    site = Site({}, mcp={f"{HOST}/sse": server})
+    assert site.audit(HOST).protocols[Protocol.MCP].state is State.NOT_DETECTED
+    assert f"{HOST}/m" not in [request.url for request in site.requests]

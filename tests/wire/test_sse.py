@@ -1,6 +1,6 @@
 import pytest
 
-from parley.wire.sse import Event, events
+from parley.wire.sse import Event, ended, events
 
 # (name, stream, events)
 STREAMS: list[tuple[str, bytes, list[Event]]] = [
@@ -43,3 +43,20 @@ def test_a_megabyte_of_line_ends_is_read_in_linear_time() -> None:
     assert list(events(b"\n" * 1_000_000)) == []
     assert list(events(b"\r" * 1_000_001)) == []
     assert len(list(events(b"data: x\n" * 100_000))) == 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "start", "end"),
+    [
+        (b"", 0, 0),
+        (b"data: a\n", 0, 0),
+        (b"data: a\n\n", 0, 9),
+        (b"data: a\r\n\r\n", 0, 11),
+        (b"data: a\r\rdata: b", 0, 9),
+        (b"data: a\n\ndata: b\n\n", 0, 18),
+        (b"data: a\n\ndata: b\n", 9, 0),
+        (b"data: a\r\n\r\n", 8, 11),
+    ],
+)
+def test_ended(raw: bytes, start: int, end: int) -> None:
+    assert ended(raw, start) == end

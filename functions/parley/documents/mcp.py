@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from parley.documents.bot_wall import bot_wall
 from parley.documents.mcp_gate import Gate, Refusal, gate_of
 from parley.documents.mcp_plan import MODERN_VERSION, PAGES, STEPS, TOOL_PAGES, Purpose
-from parley.documents.mcp_reply import REDIRECTS, Reply, read
+from parley.documents.mcp_reply import REDIRECTS, Reply, read, read_beside
 from parley.documents.server_card import discovery
 from parley.evidence import Evidence, Exchange, FailureCode
 from parley.target import Target
@@ -53,6 +53,7 @@ _GREETINGS: Final = (
     Purpose.OLDER,
     Purpose.STREAM,
     Purpose.ENDPOINT_EVENT,
+    Purpose.SSE_INITIALIZE,
 )
 _LISTINGS: Final = (
     Purpose.TOOLS,
@@ -61,8 +62,14 @@ _LISTINGS: Final = (
     Purpose.LEGACY_TOOLS,
     Purpose.LEGACY_PROMPTS,
     Purpose.LEGACY_RESOURCES,
+    Purpose.SSE_TOOLS,
 )
 """Requests as any client makes them; those that are wrong on purpose are refused for that."""
+
+_NOTIFICATIONS: Final = (Purpose.INITIALIZED, Purpose.NOTIFICATION, Purpose.SSE_INITIALIZED)
+
+BY_SSE: Final = frozenset({Purpose.SSE_INITIALIZE, Purpose.SSE_INITIALIZED, Purpose.SSE_TOOLS})
+"""What is POSTed where an HTTP+SSE server's stream says, and answered on that stream."""
 
 _CUT_OFF: Final = (
     FailureCode.REFUSED,
@@ -258,11 +265,19 @@ class Talk:
         for exchange in self.exchanges:
             purpose = Purpose(exchange.purpose)
             said = found.setdefault(purpose, [])
-            awaits = exchange.method == "POST" and purpose not in (Purpose.INITIALIZED, Purpose.NOTIFICATION)
             if id(exchange) not in self.known:
-                self.known[id(exchange)] = read(exchange, STEPS[purpose].request_id(len(said)) if awaits else None)
+                self.known[id(exchange)] = self._read(exchange, purpose, len(said))
             said.append(self.known[id(exchange)])
         return {purpose: tuple(said) for purpose, said in found.items()}
+
+    def _read(self, exchange: Exchange, purpose: Purpose, index: int) -> Reply:
+        if exchange.method != "POST" or purpose in _NOTIFICATIONS:
+            return read(exchange, None)
+        request_id = STEPS[purpose].request_id(index)
+        if purpose not in BY_SSE:
+            return read(exchange, request_id)
+        stream = next((one for one in self.exchanges if one.purpose == Purpose.ENDPOINT_EVENT), None)
+        return read_beside(exchange, stream, self.url, request_id)
 
     def reply(self, purpose: Purpose) -> Reply | None:
         """The one answer of a step that is asked once; None if it was not asked."""
@@ -345,7 +360,7 @@ class Talk:
     @cached_property
     def initialized(self) -> Reply | None:
         """The answer that holds an InitializeResult, well-formed or not."""
-        for purpose in (Purpose.INITIALIZE, Purpose.OLDER):
+        for purpose in (Purpose.INITIALIZE, Purpose.OLDER, Purpose.SSE_INITIALIZE):
             reply = self.reply(purpose)
             if reply is not None and reply.result is not None and _is_initialize_result(reply.result):
                 return reply
@@ -376,7 +391,12 @@ class Talk:
         if reply is None or reply.exchange.status != 200:
             return None
         first = next(iter(sse.events(reply.exchange.body)), None)
-        return first.data.decode("utf-8", "replace") if first is not None and first.name == "endpoint" else None
+        return None if first is None else _endpoint(first)
+
+    @property
+    def messages_url(self) -> str | None:
+        """Where an HTTP+SSE server takes messages; None for a place that clients do not go to."""
+        return None if self.endpoint_event is None else _joined(self.url, self.endpoint_event)
 
     # Both.
 
@@ -393,7 +413,7 @@ class Talk:
         """The version settled on, of the newest era spoken."""
         if self.is_modern:
             return self.modern_version
-        return "2024-11-05" if self.endpoint_event is not None else self.legacy_version
+        return self.legacy_version or ("2024-11-05" if self.endpoint_event is not None else None)
 
     @property
     def capabilities(self) -> Mapping[str, object]:
@@ -522,6 +542,10 @@ class Talk:
     @property
     def unheard(self) -> Reply | None:
         """An opening whose own answer could not be had, so that an era may be there that was not seen."""
+        stream = self.reply(Purpose.ENDPOINT_EVENT)
+        failure = stream.exchange.failure if stream is not None and self.endpoint_event is None else None
+        if failure is not None and failure.code is not FailureCode.TIMEOUT:  # a stream that is silent is none of MCP's
+            return stream
         return next((reply for reply in self.openings if reply.untold is not None), None)
 
     @property
@@ -540,9 +564,15 @@ def talks(evidence: Evidence) -> list[Talk]:
 
 def _talks(asked: Sequence[Exchange], target: Target) -> list[Talk]:
     said: dict[str, list[Exchange]] = {}
+    by_stream: list[Exchange] = []
     for exchange in asked:
-        if exchange.purpose in STEPS:
-            said.setdefault(exchange.url, []).append(exchange)
+        if exchange.purpose in BY_SSE:  # POSTed where the stream before it said
+            by_stream.append(exchange)
+        elif exchange.purpose in STEPS:
+            talk = said.setdefault(exchange.url, [])
+            talk.append(exchange)
+            if exchange.purpose == Purpose.ENDPOINT_EVENT:
+                by_stream = talk
     known = {one.url: one for one in candidates(target, asked)}
     found: list[Talk] = []
     for url, exchanges in said.items():
@@ -596,6 +626,28 @@ def unseen(evidence: Evidence) -> str | None:
 def _is_open_question(reply: Reply) -> bool:
     failure = reply.exchange.failure
     return reply.untold is not None and (failure is None or failure.code is FailureCode.TIMEOUT or failure.code.is_ours)
+
+
+def messages_url(url: str, event: sse.Event) -> str | None:
+    """Where the first event of an HTTP+SSE server at ``url`` says that messages go; None if clients do not go there.
+
+    The official clients refuse another origin, since whoever writes the event would have them send anything anywhere.
+    """
+    written = _endpoint(event)
+    return None if written is None else _joined(url, written)
+
+
+def _endpoint(event: sse.Event) -> str | None:
+    return event.data.decode("utf-8", "replace") if event.name == "endpoint" and event.ended else None
+
+
+def _joined(url: str, written: str) -> str | None:
+    try:
+        base = Url.parse(url)
+        to = base.join(written.strip())
+    except UrlError:
+        return None
+    return str(to) if to.origin == base.origin else None
 
 
 def is_modern_error(reply: Reply) -> bool:

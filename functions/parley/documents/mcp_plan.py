@@ -55,6 +55,9 @@ class Purpose(StrEnum):
     SUPPORTED = "MCP server/discover in a version that the server supports"
     OLDER = "MCP initialize in an older version"
     ENDPOINT_EVENT = "MCP HTTP+SSE endpoint event"
+    SSE_INITIALIZE = "MCP initialize over HTTP+SSE"
+    SSE_INITIALIZED = "MCP notifications/initialized over HTTP+SSE"
+    SSE_TOOLS = "MCP tools/list over HTTP+SSE"
     INITIALIZED = "MCP notifications/initialized"
     TOOLS = "MCP tools/list"
     TOOLS_AGAIN = "MCP tools/list on another connection"
@@ -124,7 +127,10 @@ PLAN: Final = (
     Step(purpose=Purpose.STREAM, era=Spoken.ANY, key="stream", call="GET", serves=(322, 421)),
     Step(purpose=Purpose.SUPPORTED, era=Spoken.MODERN, key="supported", call="server/discover", serves=(101, 102, 302, 303, 402), when="-32022 named other versions"),
     Step(purpose=Purpose.OLDER, era=Spoken.LEGACY, key="older", call="initialize", serves=(101, 380, 403), when="initialize was refused", number=50),
-    Step(purpose=Purpose.ENDPOINT_EVENT, era=Spoken.LEGACY, key="sse", call="GET", serves=(101, 111), when="neither era answered, and GET is an event stream"),
+    Step(purpose=Purpose.ENDPOINT_EVENT, era=Spoken.LEGACY, key="sse", call="GET", serves=(101, 111, 328, 424), when="neither era answered, and GET is an event stream"),
+    Step(purpose=Purpose.SSE_INITIALIZE, era=Spoken.LEGACY, key="sse-initialize", call="initialize", serves=(101, 102, 110, 403, 424), when="the stream's first event names an endpoint of the same origin", number=60),
+    Step(purpose=Purpose.SSE_INITIALIZED, era=Spoken.LEGACY, key="sse-initialized", call="notifications/initialized", serves=(), when="initialize was answered on the stream"),
+    Step(purpose=Purpose.SSE_TOOLS, era=Spoken.LEGACY, key="sse-tools", call="tools/list", serves=(103, 160, 161, 360, 361, 450, 451, 452, 460, 461, 462, 464), when="initialize was answered on the stream"),
     Step(purpose=Purpose.INITIALIZED, era=Spoken.LEGACY, key="initialized", call="notifications/initialized", serves=(321,), when=_LEGACY),
     Step(purpose=Purpose.TOOLS, era=Spoken.MODERN, key="tools", call="tools/list", serves=(103, 160, 161, 350, 351, 352, 360, 361, 362, 363, 364, 450, 451, 452, 460, 461, 462, 463, 104, 141, 142, 303, 354, 440, 441, 442, 443, 464), when=_MODERN),
     Step(purpose=Purpose.TOOLS_AGAIN, era=Spoken.MODERN, key="tools-again", call="tools/list", serves=(350, 351, 352), when=_MODERN, number=7000),

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from parley.documents.bot_wall import bot_wall
 from parley.evidence import Exchange
 from parley.wire import sse, strict_json
 from parley.wire.media_type import EVENT_STREAM, JSON, essence, is_html
-from parley.wire.strict_json import NotJson
+from parley.wire.strict_json import NotJson, Parsed
 from parley.wire.text import clean, kind, quoted
 
 REDIRECTS: Final = (301, 302, 303, 307, 308)
@@ -73,7 +73,7 @@ class Reply:
             return f"{exchange.status}, a redirect to {clean(exchange.header('location') or 'nowhere')}"
         if is_html(exchange.header("content-type"), exchange.body):
             return f"{exchange.status} with a web page"
-        return f"{exchange.status}" + (f" ({self.reason})" if exchange.status == 200 and self.reason else "")
+        return f"{exchange.status}" + (f" ({self.reason})" if exchange.status in (200, 202) and self.reason else "")
 
     @property
     def untold(self) -> str | None:
@@ -121,9 +121,42 @@ def awaited(request_id: str | int) -> Callable[[bytes], bool]:
     return enough
 
 
-def first_event(body: bytes) -> bool:
-    """For :class:`~parley.evidence.Request`: whether a stream has brought an event that says something."""
-    return any(event.ended for event in sse.events(body))
+def answer_in(event: sse.Event, request_id: str | int) -> Mapping[str, object] | None:
+    """The response in an event, if it is the one to a request, by its very id: a stream may bring those to others."""
+    message = _message(event)
+    if isinstance(message, list) and len(message) == 1:
+        message = message[0]
+    if isinstance(message, dict) and _is_response(message) and _is_same(message.get("id"), request_id):
+        return message
+    return None
+
+
+def read_beside(posted: Exchange, stream: Exchange | None, url: str, request_id: str | int) -> Reply:
+    """Read the answer to a POST on the event stream that brings the answers of the transport HTTP+SSE.
+
+    The reply is that of the endpoint at ``url``, wherever it takes its messages. What is POSTed is answered by 202 or
+    the like, and nothing that a client would look at; after another status it gives up.
+    """
+    exchange = replace(posted, url=url)
+    is_taken = posted.failure is None and (posted.status or 0) < 300
+    for event in sse.events(stream.body if stream is not None and is_taken else b""):
+        if (message := answer_in(event, request_id)) is not None:
+            parsed = strict_json.parse(event.data)
+            return Reply(
+                exchange=exchange,
+                message=message,
+                faults=tuple(_faults(message, request_id)),
+                notes=parsed.notes if isinstance(parsed, Parsed) else frozenset(),
+                is_stream=True,
+                is_unended=not event.ended,
+            )
+    if posted.failure is not None:
+        return Reply(exchange=exchange, message=None, reason=clean(posted.failure.reason, 300))
+    failure = stream.failure if stream is not None else None
+    reason = "and its event stream brought no response to it"
+    if is_taken and failure is not None:
+        reason = f"{reason}: {clean(failure.reason, 300)}"
+    return Reply(exchange=exchange, message=None, reason=reason, is_beyond=is_taken and failure is not None)
 
 
 def _is_stream(body: bytes) -> bool:

@@ -30,9 +30,10 @@ from parley.documents.mcp_plan import (
     Purpose,
     Spoken,
 )
-from parley.documents.mcp_reply import Reply, awaited, first_event, read
+from parley.documents.mcp_reply import Reply, awaited, read
 from parley.evidence import Exchange, FailureCode, Request
 from parley.probes import Fetch
+from parley.probes.http_sse import converse
 from parley.target import Target
 from parley.wire.media_type import EVENT_STREAM, JSON
 from parley.wire.url import Url
@@ -88,10 +89,10 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
             probe = greeted if candidate.url == first.url else _Probe(candidate, fetch, pool)
             talk = probe.talk if probe is greeted else probe.greet()
             if talk.may_be_sse:
-                talk = probe.ask(Purpose.ENDPOINT_EVENT)
+                talk = probe.talk_by_sse()
             if talk.is_doubtful and talk.initialized is None:
                 talk = probe.ask(Purpose.TOOLS)
-            if talk.initialized is not None or talk.is_modern:
+            if talk.endpoint_event is None and (talk.initialized is not None or talk.is_modern):
                 probe.talk_on()
                 talk = probe.talk
             said.extend(probe.exchanges)
@@ -110,7 +111,7 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
             if all(one.url != sse.url and not _is_closed(one) and not one.is_cut_off for one in tried):
                 probe = _Probe(sse, fetch, pool)
                 if probe.ask(Purpose.STREAM).may_be_sse:
-                    probe.ask(Purpose.ENDPOINT_EVENT)
+                    probe.talk_by_sse()
                 said.extend(probe.exchanges)
         if first.url not in _urls(tried):
             greeted.part()
@@ -168,6 +169,11 @@ class _Probe:
         self._side_by_side(purpose)
         return self.talk
 
+    def talk_by_sse(self) -> Talk:
+        """All that the plan has for HTTP+SSE, on one stream."""
+        self.exchanges.extend(converse(self._candidate.url, self._request, self._fetch, self._make))
+        return self.talk
+
     def talk_on(self) -> None:
         """All that the plan has for the eras that answered, in its order; the session is ended at last."""
         talk = self.talk
@@ -202,6 +208,9 @@ class _Probe:
                 Purpose.SUPPORTED
                 | Purpose.OLDER
                 | Purpose.ENDPOINT_EVENT
+                | Purpose.SSE_INITIALIZE
+                | Purpose.SSE_INITIALIZED
+                | Purpose.SSE_TOOLS
                 | Purpose.TOOLS_THIRD
                 | Purpose.TOOLS_FOURTH
                 | Purpose.NO_CURSOR
@@ -273,7 +282,9 @@ class _Probe:
         return reply
 
     def _send(self, purpose: Purpose, index: int, cursor: str | None) -> Exchange:
-        request = self._request(purpose, index, cursor)
+        return self._make(self._request(purpose, index, cursor))
+
+    def _make(self, request: Request) -> Exchange:
         exchange = self._fetch(request)
         failure = exchange.failure
         if failure is not None and failure.code is FailureCode.CONNECT and request.method == "POST":
@@ -286,15 +297,8 @@ class _Probe:
         url = self._candidate.url
         match purpose:
             case Purpose.STREAM | Purpose.ENDPOINT_EVENT:
-                reads = purpose is Purpose.ENDPOINT_EVENT
-                return Request(
-                    purpose=purpose,
-                    url=url,
-                    headers={"Accept": EVENT_STREAM},
-                    enough=first_event if reads else None,
-                    seconds=STREAM_SECONDS,
-                    skips_stream=not reads,
-                )
+                headers = {"Accept": EVENT_STREAM}
+                return Request(purpose=purpose, url=url, headers=headers, seconds=STREAM_SECONDS, skips_stream=True)
             case Purpose.PREFLIGHT:
                 asked = "content-type, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, authorization"
                 headers = {
@@ -327,13 +331,13 @@ class _Probe:
         message: dict[str, object] = {"jsonrpc": "2.0", "id": step.request_id(index), "method": step.call}
         headers = self._version_header() | ({"Mcp-Session-Id": self._session} if self._session else {})
         match purpose:
-            case Purpose.INITIALIZE:
+            case Purpose.INITIALIZE | Purpose.SSE_INITIALIZE:
                 return message | {"params": _introduction(LEGACY_VERSION)}, {}
             case Purpose.OLDER:
                 return message | {"params": _introduction(OLD_VERSION)}, {}
             case Purpose.LEGACY_FUTURE:
                 return message | {"params": _introduction(FUTURE_VERSION)}, {}
-            case Purpose.INITIALIZED:
+            case Purpose.INITIALIZED | Purpose.SSE_INITIALIZED:
                 return {"jsonrpc": "2.0", "method": step.call}, headers
             case Purpose.LEGACY_BATCH:
                 return [message], headers

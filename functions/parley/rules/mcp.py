@@ -28,8 +28,12 @@ class McpServerRules(McpEndpointRules, McpModernRules, McpListRules, McpLegacyRu
 
     def valid(self) -> Given[Talk]:
         """The endpoint, if no rule found a fault. Asked for after all others."""
-        faulty = any(one.row.status in (Status.WARNING, Status.FAIL) for one in self.judged)
-        return Given((self.found,) if self.found is not None and not faulty else ())
+        if self.found is None or not _answered(self.found):
+            return Given()
+        if any(one.row.status in (Status.WARNING, Status.FAIL) for one in self.judged):
+            return Given()
+        missing = self.tool().missing
+        return Given(missing=missing) if missing else Given((self.found,))
 
     def judge(self) -> AuditorReport:
         """Green only where there is a server: what is right about a place alone says nothing of one."""
@@ -144,7 +148,7 @@ def _answered(talk: Talk) -> set[Spoken]:
     tools = talk.reply(Purpose.TOOLS)
     has_tools = talk.is_modern and tools is not None and tools.result is not None
     modern = {Spoken.MODERN} if talk.discovered is not None or has_tools else set()
-    legacy = {Spoken.LEGACY} if talk.initialized is not None or talk.endpoint_event is not None else set()
+    legacy = {Spoken.LEGACY} if talk.initialized is not None else set()
     return modern | legacy
 
 

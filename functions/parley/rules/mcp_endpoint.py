@@ -6,13 +6,15 @@ from parley.documents.mcp import Talk
 from parley.documents.mcp_plan import FOREIGN_ORIGIN, MODERN_VERSION, STEPS, VERSIONS, Purpose, Spoken
 from parley.documents.mcp_reply import Reply, is_typed
 from parley.evidence import Evidence
-from parley.rules.mcp_evidence import MODERN, McpEvidence, Result, is_since
+from parley.rules.mcp_evidence import MODERN, SPECIFICATION, McpEvidence, Result, is_since
 from parley.rules.rule import Composed, Finding, Findings, check
 from parley.wire.media_type import EVENT_STREAM, essence
 from parley.wire.strict_json import Parsed, parse
 from parley.wire.text import clean, plain, quoted
+from parley.wire.url import Url
 
 _HTTP: Final = f"{MODERN}/basic/transports/streamable-http"
+_SSE: Final = f"{SPECIFICATION}/2024-11-05/basic/transports"
 _SHOWN: Final = 12
 
 
@@ -217,6 +219,21 @@ class McpEndpointRules(McpEvidence):
             yield Finding(endpoint=preflight.exchange.url, missing=Composed(", ".join(missing)))
 
     @check(
+        328,
+        title="Endpoint event",
+        when="The endpoint event of an HTTP+SSE server names another origin, or no URL.",
+        seen="{endpoint} says by its first event that messages go to {observed}, which is not at its own origin.",
+        why="Clients send nothing to another origin, as it might be anybody's, and so do not connect.",
+        recommendation="Name a path of {origin} in the endpoint event, or its URL as clients see it from outside.",
+        spec=f"{_SSE}#http-with-sse",
+    )
+    def check_rule_endpoint_event(self, sse_endpoint: Talk) -> Findings:
+        """Relative to the stream's own URL, as the official clients read it."""
+        if sse_endpoint.messages_url is None:
+            origin = Url.parse(sse_endpoint.url).origin
+            yield Finding(endpoint=sse_endpoint.url, observed=quoted(sse_endpoint.endpoint_event), origin=origin)
+
+    @check(
         329,
         title="Byte order mark",
         when="A JSON-RPC response begins with a byte order mark.",
@@ -325,6 +342,22 @@ class McpEndpointRules(McpEvidence):
         if response.is_unended:
             call = STEPS[Purpose(response.exchange.purpose)].call
             yield Finding(endpoint=response.exchange.url, call=call)
+
+    @check(
+        424,
+        title="Answers over HTTP+SSE",
+        when="initialize, sent where the endpoint event says, brings no InitializeResult on the event stream.",
+        seen="{endpoint} opens an event stream, but initialize at the place that it names was answered {observed}.",
+        why="A client of this transport hears answers on that stream only, and cannot connect without this one.",
+        recommendation="Answer what is POSTed on the event stream, with the id of the request.",
+        spec=f"{_SSE}#http-with-sse",
+        blocks=True,
+    )
+    def check_rule_sse_answer(self, sse_answer: Talk) -> Findings:
+        """Silence shows nothing, and an InitializeResult of another shape is another rule's."""
+        reply = sse_answer.reply(Purpose.SSE_INITIALIZE)
+        if reply is not None and sse_answer.initialized is None:
+            yield Finding(endpoint=sse_answer.url, observed=reply.told)
 
     @check(
         490,

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from parley.documents import oauth
-from parley.documents.mcp import CAPABILITIES, MEMBERS, Claim, Era, Listing, Talk, gate, reached, talks
+from parley.documents.mcp import BY_SSE, CAPABILITIES, MEMBERS, Claim, Era, Listing, Talk, gate, reached, talks
 from parley.documents.mcp_gate import Gate
 from parley.documents.mcp_plan import MODERN_VERSION, STEPS, Purpose, Spoken
 from parley.documents.mcp_reply import Reply
@@ -31,11 +31,18 @@ LISTS: Final = (
     Purpose.LEGACY_PROMPTS,
     Purpose.LEGACY_RESOURCES,
     Purpose.LEGACY_TEMPLATES,
+    Purpose.SSE_TOOLS,
 )
 """The readings of lists whose content is judged."""
 
 _OUT_OF_STEP: Final = (Purpose.STREAM, Purpose.ENDPOINT_EVENT, Purpose.PREFLIGHT, Purpose.DELETE)
-_NO_RESPONSE: Final = (*_OUT_OF_STEP, Purpose.INITIALIZED, Purpose.NOTIFICATION, Purpose.LEGACY_BATCH)
+_NO_RESPONSE: Final = (
+    *_OUT_OF_STEP,
+    Purpose.INITIALIZED,
+    Purpose.SSE_INITIALIZED,
+    Purpose.NOTIFICATION,
+    Purpose.LEGACY_BATCH,
+)
 
 
 class Result(NamedTuple):
@@ -143,6 +150,19 @@ class McpEvidence(RuleSet):
         """An HTTP+SSE endpoint of 2024-11-05."""
         found = self.found
         return Given((found,) if found is not None and found.endpoint_event is not None else ())
+
+    def sse_answer(self) -> Given[Talk]:
+        """The same, if it says where messages go, and introducing ourselves there came to something."""
+        given = self.sse_endpoint()
+        for talk in given.values:
+            reply = talk.reply(Purpose.SSE_INITIALIZE)
+            if talk.messages_url is None:
+                return Given()
+            if reply is None:
+                return Given(missing=f"{clean(talk.url)}: initialize was not sent")
+            if reply.message is None and reply.untold is not None:
+                return Given(missing=reply.untold)
+        return given
 
     # What it says of itself.
 
@@ -368,7 +388,7 @@ class McpEvidence(RuleSet):
         found = self.found
         if found is None:
             return Given(missing=self.open_question)
-        if found.initialized is None:
+        if found.initialized is None or found.endpoint_event is not None:
             return Given()
         future = found.reply(Purpose.LEGACY_FUTURE)
         return Given((found,), None if future is None else future.untold)
@@ -436,7 +456,8 @@ class McpEvidence(RuleSet):
             return
         for purpose, replies in found.replies.items():
             era = STEPS[purpose].era
-            if (era is Spoken.MODERN and found.is_modern) or (era is Spoken.LEGACY and found.initialized is not None):
+            legacy = era is Spoken.LEGACY and (purpose in BY_SSE) == (found.endpoint_event is not None)
+            if (era is Spoken.MODERN and found.is_modern) or (legacy and found.initialized is not None):
                 yield from ((purpose, reply) for reply in replies)
 
     def _of_era(self, era: Spoken, reply: Reply | None) -> Given[Reply]:
@@ -531,7 +552,8 @@ class McpEvidence(RuleSet):
     def _tools(self) -> Listing | None:
         if self.found is None:
             return None
-        return self.found.listing(Purpose.TOOLS if self.found.is_modern else Purpose.LEGACY_TOOLS)
+        legacy = Purpose.LEGACY_TOOLS if self.found.endpoint_event is None else Purpose.SSE_TOOLS
+        return self.found.listing(Purpose.TOOLS if self.found.is_modern else legacy)
 
     def _entries_of(self, listing: Listing | None) -> Given[Entry]:
         if self.found is None:

@@ -56,7 +56,7 @@ class McpModernRules(McpEvidence):
     )
     def check_rule_capabilities(self, endpoint: Talk) -> Findings:
         """Of the newest era spoken."""
-        if endpoint.endpoint_event is not None and not endpoint.is_modern:
+        if not endpoint.is_spoken:
             return
         capabilities = endpoint.capabilities if endpoint.is_modern else endpoint.legacy_capabilities
         extensions = capabilities.get("extensions")

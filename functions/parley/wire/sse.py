@@ -38,6 +38,14 @@ def events(raw: bytes) -> Iterator[Event]:
         start = end.end()
 
 
+def ended(raw: bytes, start: int = 0) -> int:
+    """Where the last event that was ended ends, by what stands from ``start`` on; 0 if none was."""
+    end = 0
+    for blank in _BLANK_LINE.finditer(raw, start):
+        end = blank.end()
+    return end
+
+
 def _event(block: bytes, *, ended: bool) -> Event | None:
     name = "message"
     data: list[bytes] = []

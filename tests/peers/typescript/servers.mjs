@@ -66,6 +66,10 @@ function events(app) {
     response.on('close', () => open.delete(transport.sessionId));
     await server().connect(transport);
   });
+  app.post('/messages', async (request, response) => {
+    const known = open.get(request.query.sessionId);
+    return known ? known.handlePostMessage(request, response, request.body) : response.status(404).send('No such session');
+  });
 }
 
 function plain() {
