@@ -78,8 +78,14 @@ def endpoints() -> Iterator[tuple[str, str]]:
     lists: dict[str, list[list[object]]] = {
         f"{one}/list": [[]] for one in ("prompts", "resources", "resources/templates")
     }
-    # The chain: the greeting, the lists; a session is opened and ended besides.
-    for name, kind, chain in (("modern", modern, 2), ("legacy", legacy, 4), ("dual", dual, 4)):
+    # The chain: the greeting, the lists; a session is opened and ended besides. By its bare origin, a server is known to
+    # be the one only when three places have shown no card, and what is left is asked after that.
+    kinds = (("modern", modern, 2, 4), ("legacy", legacy, 4, 5), ("dual", dual, 4, 5))
+    for name, kind, chain, is_bare in [
+        (name, kind, max(bare if is_bare else given, 3), is_bare)
+        for name, kind, given, bare in kinds
+        for is_bare in (False, True)
+    ]:
         ratios: list[float] = []
         requests_made = connections = 0
         for _ in range(5):
@@ -87,13 +93,14 @@ def endpoints() -> Iterator[tuple[str, str]]:
             server = kind(capabilities=offers, lists=lists | {"tools/list": [[TOOL]]})
             with mcp_site(server, delay=DELAY) as site:
                 began = time.perf_counter()
-                report = audit(site.endpoint, lambda target: Fetcher(target.url, LOCAL))
+                asked = site.endpoint.removesuffix("/mcp") if is_bare else site.endpoint
+                report = audit(asked, lambda target: Fetcher(target.url, LOCAL))
                 taken = time.perf_counter() - began
             requests_made, connections = len(report.attempts), site.connections
-            ratios.append(taken / (DELAY * max(chain, 3, requests_made / 4)))
-        chained = f"chain of {max(chain, 3)}"
+            ratios.append(taken / (DELAY * max(chain, requests_made / 4)))
+        chained = f"chain of {chain}"
         yield (
-            f"a {name} server",
+            f"a {name} server" + (" by its bare origin" if is_bare else ""),
             f"{statistics.median(ratios):.2f} ({requests_made} requests, {connections} connections, {chained})",
         )
 

@@ -11,7 +11,7 @@ from parley.audit import judge
 from parley.documents.mcp_plan import FOREIGN_ORIGIN, PAGES, PLAN, STEPS, TOOL_PAGES, Purpose, Spoken
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
 from parley.fetch.client import CALLS, METHODS
-from parley.probes.mcp import gather
+from parley.probes.mcp import FORETASTE, gather
 from parley.report import Protocol, State, Status
 from parley.target import Target
 from sites import HOST, Answer, Site, card, fails, html, numbers, served
@@ -377,6 +377,32 @@ def test_remotes_at_the_target_s_own_origin_come_first() -> None:
     report = site.audit()
     assert far not in [request.url for request in site.requests]  # the first that is found ends the search
     assert report.protocols[Protocol.MCP].state is State.CONFIRMED
+
+
+def test_the_likeliest_guess_is_asked_a_little_while_cards_are_looked_for() -> None:
+    """As much on every audit, so that a site gets the same report each time; what was opened for it is ended."""
+    there = f"{HOST}/api/mcp"
+    named = {CARD: served(card(remotes=[remote(there)]))}
+    for guess in (modern(), legacy(), dual()):
+        site = Site(named, mcp={MCP: guess, there: modern()})
+        report = site.audit()
+        assert report.protocols[Protocol.MCP].details["endpoint"] == there
+        asked = [request.purpose for request in guess.seen if request.method != "DELETE"]
+        assert len(asked) == len(GREETING) + FORETASTE
+        ended = {request.headers["Mcp-Session-Id"] for request in guess.seen if request.method == "DELETE"}
+        assert ended == ({"3f9a-session"} if guess.legacy else set())
+        again = Site(named, mcp={MCP: type(guess)(modern=guess.modern, legacy=guess.legacy), there: modern()})
+        assert sorted(one.purpose for one in again.audit().attempts) == sorted(one.purpose for one in report.attempts)
+
+
+def test_nothing_is_asked_twice_of_the_guess_that_is_found() -> None:
+    for server in (modern(), legacy(), dual()):
+        Site({}, mcp={MCP: server}).gather()
+        steps = [request.purpose for request in server.seen if request.purpose != Purpose.DELETE]
+        assert len(steps) == len(set(steps))
+        given = type(server)(modern=server.modern, legacy=server.legacy)
+        Site({}, mcp={MCP: given}).gather(MCP)
+        assert sorted(request.purpose for request in given.seen) == sorted(request.purpose for request in server.seen)
 
 
 def test_a_guess_that_may_be_modern_is_asked_for_its_tools_first() -> None:

@@ -454,7 +454,7 @@ def test_a_declared_remote_that_is_gated_is_what_is_judged() -> None:
         mcp = report.protocols[Protocol.MCP]
         assert (mcp.state, mcp.details["endpoint"]) == (State.CONFIRMED, remote)
         assert 200 not in codes(report)
-    assert [request.method for request in other.seen].count("DELETE") == 2  # the greeting's sessions are ended
+    assert [request.method for request in other.seen].count("DELETE") == 4  # two sessions in each audit
 
 
 def test_a_closed_api_with_metadata_of_its_origin_is_no_mcp_server() -> None:

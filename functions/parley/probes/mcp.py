@@ -41,6 +41,12 @@ from parley.wire.url import Url
 AT_ONCE: Final = 4
 """Requests under way at one time; the client holds the same for connections to one host."""
 
+FORETASTE: Final = 6
+"""Steps that the likeliest guess is asked while the Server Cards are looked for, which leaves three connections idle.
+
+They are lost where a card names another place; as a fixed number, they are so on every audit of the same site alike.
+"""
+
 STREAM_SECONDS: Final = 2.5
 """Patience with a stream that need not say anything. Less than it takes for the client to call a host mute."""
 
@@ -74,7 +80,7 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
     """Try the candidates in turn until one is found, and ask it what the plan has; the value is all that was said.
 
     ``cards`` waits for the exchanges of the Server Card probe, whose remotes are candidates. Meanwhile the path given,
-    which comes before them, is tried, or else the likeliest guess is greeted.
+    which comes before them, is tried, or else the likeliest guess is greeted and, if it speaks MCP, asked a little.
     """
     said: list[Exchange] = []
     tried: list[Talk] = []
@@ -82,7 +88,8 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
     is_given = first.url == str(target.url)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="mcp") as pool:
         greeted = _Probe(first, fetch, pool)
-        greeted.greet()
+        if _is_mcp(greeted.greet()) and not is_given:
+            greeted.talk_on(FORETASTE)
         waiting = [first] if is_given else candidates(target, cards())
         while waiting:
             candidate = waiting.pop(0)
@@ -92,7 +99,7 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
                 talk = probe.talk_by_sse()
             if talk.is_doubtful and talk.initialized is None:
                 talk = probe.ask(Purpose.TOOLS)
-            if talk.endpoint_event is None and (talk.initialized is not None or talk.is_modern):
+            if _is_mcp(talk):
                 probe.talk_on()
                 talk = probe.talk
             said.extend(probe.exchanges)
@@ -117,6 +124,11 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
             greeted.part()
             said.extend(greeted.exchanges)
     return said
+
+
+def _is_mcp(talk: Talk) -> bool:
+    """Whether there is more to say by Streamable HTTP."""
+    return talk.endpoint_event is None and (talk.initialized is not None or talk.is_modern)
 
 
 def _is_closed(talk: Talk) -> bool:
@@ -174,20 +186,25 @@ class _Probe:
         self.exchanges.extend(converse(self._candidate.url, self._request, self._fetch, self._make))
         return self.talk
 
-    def talk_on(self) -> None:
-        """All that the plan has for the eras that answered, in its order; the session is ended at last."""
+    def talk_on(self, most: int | None = None) -> None:
+        """What the plan has for the eras that answered, in its order: all of it, the session's end at last.
+
+        With ``most``, that many steps, to be gone on with.
+        """
         talk = self.talk
         self._version = talk.modern_version
         self._session = talk.session
         self._legacy_version = talk.legacy_version
         steps = [step.purpose for step in PLAN if step.purpose not in talk.replies and self._is_due(step.purpose, talk)]
         begun: dict[Purpose, Future[list[Exchange]]] = {}
-        for purpose in steps:
+        for purpose in (steps := steps[:most]):
             if STEPS[purpose].era is Spoken.LEGACY and purpose not in _OUTSIDE and Purpose.INITIALIZED in begun:
                 begun[Purpose.INITIALIZED].result()  # it opens the session for all that happens in it
             begun[purpose] = self._begin(purpose)
         for purpose in steps:
             self.exchanges.extend(begun[purpose].result())
+        if most is not None:
+            return
         ends = [self._pool.submit(self._delete, session) for session in self._sessions()]
         self._side_by_side(*self._afterwards(self.talk))
         self.exchanges.extend(end.result() for end in ends)
