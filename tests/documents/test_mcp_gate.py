@@ -142,7 +142,7 @@ def test_called_mcp(url: str, called: bool) -> None:
 
 def test_an_open_endpoint_beside_a_gated_one() -> None:
     gated_one = exchanges((D, refused()), url=f"{HOST}/admin/mcp")
-    assert gate_among(gated_one + exchanges((D, DISCOVERED), (Purpose.TOOLS, TOOLS)), Target.parse(HOST)) is None
+    assert gate_among(gated_one + exchanges((D, DISCOVERED), (Purpose.TOOLS, TOOLS)), Target.parse(ENDPOINT)) is None
 
 
 def test_a_challenge_is_preferred_to_a_wall() -> None:

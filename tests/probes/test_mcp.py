@@ -240,10 +240,12 @@ def recorded(exchanges: list[Exchange]) -> Evidence:
 
 def test_a_recording_is_judged_alike() -> None:
     unstable = modern(readings=[[[TOOL, tool(name="b")]], [[TOOL]], [[TOOL, tool(name="b")]], [[TOOL]]])
-    for server in (dual(), unstable, legacy(otherwise={Purpose.INITIALIZE: error(1, -32602)})):
+    for server in (dual(), unstable, legacy(otherwise={Purpose.INITIALIZE: error(11, -32602)})):
         evidence = Site({}, mcp={MCP: server}).gather(MCP)
         assert judge(Evidence.from_json(json.loads(json.dumps(evidence.to_json())))) == judge(evidence)
 
+
+INFO = {"name": "weather", "capabilities": {"tools": {}}, "_meta": {}, "supportedVersions": ["2026-07-28"], "protocolVersion": "2025-11-25"}  # fmt: skip
 
 # What is at a place that is or is not called an endpoint: (name, answer, URL asked, codes, state, conclusive)
 PLACES = [
@@ -254,6 +256,13 @@ PLACES = [
     ("a REST API with a result", Answer(body={"result": {"status": "ok"}}, headers=JSON_TYPE), HOST, [], State.NOT_DETECTED, True),
     ("another JSON-RPC server", error(None, -32601, status=200), HOST, [], State.NOT_DETECTED, True),
     ("another JSON-RPC server that says so by 404", error(None, -32601, status=404), HOST, [], State.NOT_DETECTED, True),
+    ("a result of its own for everything", Answer(body={"jsonrpc": "2.0", "id": 1, "result": INFO}, headers=JSON_TYPE), HOST, [], State.NOT_DETECTED, True),
+    ("the same without an id", Answer(body={"jsonrpc": "2.0", "result": INFO}, headers=JSON_TYPE), HOST, [], State.NOT_DETECTED, True),
+    ("the same without JSON-RPC", Answer(body={"id": 1, "result": INFO}, headers=JSON_TYPE), HOST, [], State.NOT_DETECTED, True),
+    ("the same in a stream", Answer(body=b'data: {"jsonrpc": "2.0", "id": 1, "result": {"capabilities": {}, "_meta": {}}}\n\n', headers={"content-type": "text/event-stream"}), HOST, [], State.NOT_DETECTED, True),
+    ("an object that has capabilities", Answer(body=INFO, headers=JSON_TYPE), HOST, [], State.NOT_DETECTED, True),
+    ("the same at what is claimed", Answer(body=INFO, headers=JSON_TYPE), MCP, [400], State.INDICATED, True),
+    ("another JSON-RPC server at what is claimed", error(None, -32601, status=404), MCP, [400], State.INDICATED, True),
     ("403 for every POST", Answer(status=403, body=b"<Error>AccessDenied</Error>"), HOST, [], State.NOT_DETECTED, True),
     ("a password for the whole site", Answer(status=401, headers={"www-authenticate": 'Basic realm="x"'}), HOST, [], State.NOT_DETECTED, True),
     ("a redirect to a login", Answer(status=302, headers={"location": "https://login.example/"}), HOST, [], State.NOT_DETECTED, True),
@@ -305,16 +314,18 @@ def test_get_says_nothing_of_what_post_would_have_met(answer: Answer, codes: lis
     assert (mcp.state, mcp.status) == (State.INDICATED, Status.FAIL if codes else Status.INFORMATION)
 
 
-def jsonrpc(code: int, data: object = ..., tools: bool = False) -> Callable[[Request], Answer]:
-    """A JSON-RPC server that refuses everything with one code, or all but the list of its tools."""
+def jsonrpc(code: int, data: object = ..., tools: bool | int = False, status: int = 400) -> Callable[[Request], Answer]:
+    """A JSON-RPC server that refuses everything with one code, or all but the list of its tools, or that with another."""
 
     def server(request: Request) -> Answer:
         if request.method != "POST":
             return Answer(status=405)
         request_id = json.loads(request.body or b"").get("id")
         if tools and request.purpose in (Purpose.TOOLS, Purpose.TOOLS_AGAIN):
+            if tools is not True:
+                return error(request_id, tools)
             return result(request_id, {"tools": [], "resultType": "complete", "ttlMs": 0, "cacheScope": "public"})
-        return error(request_id, code, data=data)
+        return error(request_id, code, data=data, status=status)
 
     return server
 
@@ -335,6 +346,12 @@ SUPPORTED = {"supported": ["2026-07-28"], "requested": "1900-01-01"}
         (jsonrpc(-32021, {"requiredCapabilities": {}}), f"{HOST}/a2a", True),
         (jsonrpc(-32020, tools=True), f"{HOST}/a2a", True),
         (jsonrpc(-32022), MCP, True),
+        (jsonrpc(-32601, status=404), MCP, False),
+        (jsonrpc(-32601, status=404), f"{HOST}/a2a", False),
+        (jsonrpc(-32601, status=404, tools=True), MCP, True),
+        (jsonrpc(-32601, status=404, tools=-32021), MCP, True),
+        (jsonrpc(-32601, status=404, tools=-32602), MCP, False),
+        (jsonrpc(-32601, status=404, tools=-32021), f"{HOST}/a2a", False),
     ],
 )
 def test_codes_that_others_use_too(server: Callable[[Request], Answer], asked: str, is_modern: bool) -> None:

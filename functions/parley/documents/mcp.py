@@ -34,6 +34,8 @@ INVALID_PARAMS: Final = -32602
 
 _DRAFT_UNSUPPORTED: Final = -32004
 
+_OF_OTHERS: Final = (METHOD_NOT_FOUND, _DRAFT_UNSUPPORTED)
+
 DRAFT_CODES: Final = {
     -32001: HEADER_MISMATCH,
     -32003: MISSING_CAPABILITY,
@@ -296,7 +298,7 @@ class Talk:
         """The answer that holds a DiscoverResult, well-formed or not."""
         for purpose in (Purpose.SUPPORTED, Purpose.DISCOVER):
             reply = self.reply(purpose)
-            if reply is None or reply.result is None or not _is_discover_result(reply.result):
+            if reply is None or reply.result is None or not _is_discover_result(reply.result) or self._is_of_others:
                 continue
             if self.initialized is None or not _is_for_any_method(reply.result):
                 return reply
@@ -312,8 +314,8 @@ class Talk:
     def is_modern(self) -> bool:
         """A DiscoverResult, or a recognised error of a modern server.
 
-        Where ``initialize`` works, such an error may be a legacy server's words, and at a place that nobody claims to
-        be an endpoint, those of any JSON-RPC server: there they count only if a modern list was answered too.
+        Where ``initialize`` works, such an error may be a legacy server's words, and where its code is others' too,
+        those of any JSON-RPC server: there they count only if another answer was a modern server's.
         """
         if self.discovered is not None:
             return True
@@ -322,20 +324,32 @@ class Talk:
         if self.initialized is None and not self.is_doubtful:
             return True
         tools = self.reply(Purpose.TOOLS)
-        return tools is not None and tools.result is not None and "resultType" in tools.result
+        if tools is None:
+            return False
+        if tools.result is not None:
+            return "resultType" in tools.result
+        is_claimed = self.candidate.claim is not None and self.initialized is None
+        return is_claimed and is_modern_error(tools) and tools.code not in _OF_OTHERS
 
     @property
     def is_doubtful(self) -> bool:
         """Whether all that speaks for a modern server is an error whose code others use too.
 
-        At a place that is a guess, that is any code: JSON-RPC's own, and those that anybody may have chosen. -32004 is
-        one of other protocols anywhere (A2A's UnsupportedOperationError, Ethereum's). What MCP has such an error carry
-        beside its code settles it.
+        At a place that is a guess, that is any code: JSON-RPC's own, and those that anybody may have chosen. -32601 is
+        JSON-RPC's word for any method anywhere, and -32004 one of other protocols (A2A's UnsupportedOperationError,
+        Ethereum's). What MCP has such an error carry beside its code settles it.
         """
         refused = self.modern_error
         if refused is None or self.discovered is not None or _has_modern_data(refused):
             return False
-        return self.candidate.claim is None or refused.code == _DRAFT_UNSUPPORTED
+        return self.candidate.claim is None or refused.code in _OF_OTHERS
+
+    @property
+    def _is_of_others(self) -> bool:
+        """Whether what looks like a result is what a place that nobody claims to be an endpoint says to anything."""
+        asked = (Purpose.DISCOVER, Purpose.INITIALIZE, Purpose.SUPPORTED, Purpose.OLDER, Purpose.SSE_INITIALIZE)
+        replies = [reply for purpose in asked for reply in self.replies.get(purpose, ())]
+        return self.candidate.claim is None and not any(reply.is_ours for reply in replies)
 
     @cached_property
     def supported(self) -> tuple[str, ...]:
@@ -363,7 +377,7 @@ class Talk:
         for purpose in (Purpose.INITIALIZE, Purpose.OLDER, Purpose.SSE_INITIALIZE):
             reply = self.reply(purpose)
             if reply is not None and reply.result is not None and _is_initialize_result(reply.result):
-                return reply
+                return None if self._is_of_others else reply
         return None
 
     @cached_property

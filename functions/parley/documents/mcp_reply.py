@@ -23,7 +23,8 @@ class Reply:
 
     ``faults`` are the ways in which the response breaks JSON-RPC 2.0, each the end of a sentence. ``is_beyond`` tells
     that it was more than is read here. ``requests`` are the methods that the server called on its stream, and
-    ``is_unended`` that the stream's last event never ended.
+    ``is_unended`` that the stream's last event never ended. ``is_ours`` tells that the response is one of JSON-RPC 2.0
+    that bears the request's id.
     """
 
     exchange: Exchange
@@ -35,6 +36,7 @@ class Reply:
     is_stream: bool = False
     is_unended: bool = False
     is_beyond: bool = False
+    is_ours: bool = False
 
     @property
     def status(self) -> int | None:
@@ -106,7 +108,8 @@ def read(exchange: Exchange, request_id: str | int | None) -> Reply:
     if not isinstance(message, dict) or not _is_response(message):
         return Reply(exchange=exchange, message=None, reason=f"it is {kind(value)} that is no JSON-RPC response")
     faults = [*(["is an array"] if batch else []), *_faults(message, request_id)]
-    return Reply(exchange=exchange, message=message, faults=tuple(faults), notes=parsed.notes)
+    is_ours = _is_ours(message, request_id)
+    return Reply(exchange=exchange, message=message, faults=tuple(faults), notes=parsed.notes, is_ours=is_ours)
 
 
 def awaited(request_id: str | int) -> Callable[[bytes], bool]:
@@ -149,6 +152,7 @@ def read_beside(posted: Exchange, stream: Exchange | None, url: str, request_id:
                 notes=parsed.notes if isinstance(parsed, Parsed) else frozenset(),
                 is_stream=True,
                 is_unended=not event.ended,
+                is_ours=_is_ours(message, request_id),
             )
     if posted.failure is not None:
         return Reply(exchange=exchange, message=None, reason=clean(posted.failure.reason, 300))
@@ -184,6 +188,10 @@ def _answers(message: Mapping[str, object], request_id: str | int | None) -> boo
     if not _is_response(message):
         return False
     return _is_same(message.get("id"), request_id) or ("error" in message and message.get("id") is None)
+
+
+def _is_ours(message: Mapping[str, object], request_id: str | int | None) -> bool:
+    return message.get("jsonrpc") == "2.0" and _is_same(message.get("id"), request_id)
 
 
 def _is_same(seen: object, request_id: str | int | None) -> bool:
@@ -227,6 +235,7 @@ def _read_stream(exchange: Exchange, request_id: str | int | None) -> Reply:
         is_stream=True,
         is_unended=unended,
         is_beyond=beyond and found is None,
+        is_ours=found is not None and _is_ours(found, request_id),
     )
 
 
