@@ -221,7 +221,12 @@ CASES: list[tuple[str, Server, list[int]]] = [
     ("supportedVersions is a text", modern(changes={Purpose.DISCOVER: adds(supportedVersions=MODERN_VERSION)}), [402]),
     ("a DiscoverResult like an InitializeResult", modern(changes={Purpose.DISCOVER: adds(supportedVersions=..., protocolVersion=MODERN_VERSION)}), [402]),
     ("capabilities is an array", modern(changes={Purpose.DISCOVER: adds(capabilities=[])}), [402, 451]),
-    ("no server/discover", modern(otherwise={Purpose.DISCOVER: refuses(-32601, status=404)}), [404, 451]),
+    ("no server/discover", modern(otherwise={Purpose.DISCOVER: refuses(-32601, status=404)}), [404]),
+    # 405
+    ("server/discover is refused as without its headers", modern(otherwise={Purpose.DISCOVER: refuses(-32020)}), [405]),
+    ("server/discover is refused for the version that is supported", modern(otherwise={Purpose.DISCOVER: refuses(-32022, data={"supported": [MODERN_VERSION], "requested": MODERN_VERSION})}), [405]),
+    ("server/discover is refused for a version, and none is supported", modern(otherwise={Purpose.DISCOVER: refuses(-32022, data={"supported": []})}), [405]),
+    ("server/discover is refused for a capability", modern(otherwise={Purpose.DISCOVER: refuses(-32021, data={"requiredCapabilities": {"sampling": {}}})}), []),
     # 403
     ("no serverInfo", legacy(changes={Purpose.INITIALIZE: adds(serverInfo=...)}), [403]),
     ("no name in serverInfo", legacy(changes={Purpose.INITIALIZE: adds(serverInfo={"version": "1"})}), [403]),
@@ -347,6 +352,61 @@ def test_server(server: Server, wanted: list[int]) -> None:
     blocked = {401, 402, 403} & set(wanted)
     assert protocol.state is (State.INDICATED if blocked else State.CONFIRMED)
     assert (200 in codes(report)) == (not [code for code in wanted if code >= 300])
+
+
+@pytest.mark.parametrize(("code", "status"), [(-32020, 400), (-32022, 400), (-32602, 400)])
+def test_a_server_that_refuses_everything_as_malformed_is_told_so_once(code: int, status: int) -> None:
+    """As behind a proxy that removes the headers: what is refused for being wrong says nothing beside that."""
+
+    def server(request: Request) -> Answer:
+        if request.method != "POST":
+            return Answer(status=405)
+        message = "params._meta is missing" if code == -32602 else "no"
+        return error(json.loads(request.body or b"").get("id"), code, message, status=status)
+
+    report = audit(server)
+    assert [code for code in faults(report) if code >= 400] == [405]
+    assert report.protocols[Protocol.MCP].state is State.INDICATED
+
+
+# An era whose opening could not be had, beside one that answers: (purpose, answer, server, its reason)
+UNHEARD = [
+    (Purpose.DISCOVER, fails(FailureCode.TIMEOUT, "timed out after 8 s"), legacy, "timed out after 8 s"),
+    (Purpose.DISCOVER, Answer(status=503), legacy, "answered 503"),
+    (Purpose.DISCOVER, Answer(status=401), legacy, "answered 401"),
+    (Purpose.DISCOVER, Answer(status=429), dual, "answered 429"),
+    (Purpose.INITIALIZE, fails(FailureCode.TIMEOUT, "timed out after 8 s"), modern, "timed out after 8 s"),
+    (Purpose.INITIALIZE, Answer(status=503), dual, "answered 503"),
+]
+
+
+@pytest.mark.parametrize(("purpose", "answer", "kind", "reason"), UNHEARD)
+def test_an_era_that_was_not_heard_is_untested(
+    purpose: Purpose, answer: Answer, kind: Callable[..., Server], reason: str
+) -> None:
+    report = audit(kind(otherwise={purpose: answer}))
+    auditor = next(one for one in report.auditors if one.name == AUDITOR)
+    untested = {int(one.code.rpartition("-")[2]): one.reason for one in auditor.untested}
+    of_era = {310, 350, 402, 404, 410, 415, 440} if purpose is Purpose.DISCOVER else {380, 382, 403, 482}
+    assert of_era <= untested.keys()
+    assert all(reason in untested[code] for code in of_era | {200})
+    assert report.protocols[Protocol.MCP].state is State.CONFIRMED
+    assert [code for code in faults(report) if code >= 300] == []
+
+
+def test_valid_needs_every_answer() -> None:
+    report = audit(modern(otherwise={Purpose.ORIGIN: Answer(status=429)}))
+    assert 200 not in codes(report)
+    assert faults(report) == []
+
+
+def test_what_the_server_says_is_quoted() -> None:
+    words = error(None, -32600, "Unknown host\x1b[31m")
+    report = audit(lambda request: Answer(status=421, body=words.body, headers=JSON_TYPE))
+    (check,) = (one for auditor in report.auditors for one in auditor.checks if one.code == f"{AUDITOR}-400")
+    assert 'initialize was answered 421 with the error -32600: "Unknown host' in check.message
+    assert "421 says that the server does not answer for the name weather.example" in check.message
+    assert "\x1b" not in check.message
 
 
 def test_every_rule_has_a_case() -> None:

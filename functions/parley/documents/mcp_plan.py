@@ -122,7 +122,7 @@ _MODERN: Final = "the server is modern"
 _LEGACY: Final = "the server is legacy or dual"
 
 PLAN: Final = (
-    Step(purpose=Purpose.DISCOVER, era=Spoken.MODERN, key="discover", call="server/discover", serves=(101, 102, 104, 110, 142, 302, 303, 354, 400, 402, 404, 440, 441, 442, 453, 454, 490)),
+    Step(purpose=Purpose.DISCOVER, era=Spoken.MODERN, key="discover", call="server/discover", serves=(101, 102, 104, 110, 142, 302, 303, 354, 400, 402, 404, 405, 440, 441, 442, 453, 454, 490)),
     Step(purpose=Purpose.INITIALIZE, era=Spoken.LEGACY, key="initialize", call="initialize", serves=(101, 102, 110, 311, 380, 400, 403, 453, 481, 490), number=11),
     Step(purpose=Purpose.STREAM, era=Spoken.ANY, key="stream", call="GET", serves=(322, 421)),
     Step(purpose=Purpose.SUPPORTED, era=Spoken.MODERN, key="supported", call="server/discover", serves=(101, 102, 302, 303, 402), when="-32022 named other versions"),

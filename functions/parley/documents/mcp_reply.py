@@ -78,6 +78,12 @@ class Reply:
         return f"{exchange.status}" + (f" ({self.reason})" if exchange.status in (200, 202) and self.reason else "")
 
     @property
+    def said(self) -> str:
+        """The error's own words, to follow what is told of it: ``: "Unknown host"``; empty without any."""
+        message = self.error.get("message") if self.error is not None else None
+        return f": {quoted(message)}" if isinstance(message, str) and message.strip() else ""
+
+    @property
     def untold(self) -> str | None:
         """Why the server's own answer could not be had: no answer, a bot wall, a rate limit, a gate; None if it was."""
         exchange = self.exchange

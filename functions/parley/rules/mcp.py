@@ -27,12 +27,13 @@ class McpServerRules(McpEndpointRules, McpModernRules, McpListRules, McpLegacyRu
     """Whether an MCP server can be found, and whether clients can depend on it."""
 
     def valid(self) -> Given[Talk]:
-        """The endpoint, if no rule found a fault. Asked for after all others."""
+        """The endpoint, if no rule found a fault, and all its answers were seen. Asked for after all others."""
         if self.found is None or not _answered(self.found):
             return Given()
         if any(one.row.status in (Status.WARNING, Status.FAIL) for one in self.judged):
             return Given()
-        missing = self.tool().missing
+        judged = (self.discovered(), self.initialized(), self.response(), self.tool())
+        missing = next((one.missing for one in judged if one.missing), None)
         return Given(missing=missing) if missing else Given((self.found,))
 
     def judge(self) -> AuditorReport:

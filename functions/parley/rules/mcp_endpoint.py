@@ -281,7 +281,13 @@ class McpEndpointRules(McpEvidence):
             ("initialize", Purpose.INITIALIZE),
             ("GET", Purpose.STREAM),
         )
-        told = [f"{name} was answered {reply.told}" for name, one in tried if (reply := claimed.reply(one)) is not None]
+        told = [
+            f"{name} was answered {reply.told}{reply.said}"
+            for name, one in tried
+            if (reply := claimed.reply(one)) is not None
+        ]
+        if any(reply.status == 421 for reply in claimed.openings):
+            told.append(f"421 says that the server does not answer for the name {Url.parse(claimed.url).host}")
         if claimed.silence is not None:
             told = [claimed.silence.told]
         yield Finding(endpoint=claimed.url, claim=str(claimed.candidate.claim), reasons=Composed("; ".join(told)))

@@ -6,7 +6,19 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from parley.documents import oauth
-from parley.documents.mcp import BY_SSE, CAPABILITIES, MEMBERS, Claim, Era, Listing, Talk, gate, reached, talks
+from parley.documents.mcp import (
+    BY_SSE,
+    CAPABILITIES,
+    MEMBERS,
+    METHOD_NOT_FOUND,
+    Claim,
+    Era,
+    Listing,
+    Talk,
+    gate,
+    reached,
+    talks,
+)
 from parley.documents.mcp_gate import Gate
 from parley.documents.mcp_plan import MODERN_VERSION, STEPS, Purpose, Spoken
 from parley.documents.mcp_reply import Reply
@@ -175,8 +187,9 @@ class McpEvidence(RuleSet):
         return self._of_era(Spoken.LEGACY, self.found.initialized if self.found else None)
 
     def undiscovered(self) -> Given[Reply]:
-        """The answer of a modern server to ``server/discover``."""
-        return self._step(Purpose.DISCOVER)
+        """The answer of a modern server to ``server/discover``, in the last version that it was sent in."""
+        supported = self._step(Purpose.SUPPORTED)
+        return supported if supported.values else self._step(Purpose.DISCOVER)
 
     def refused_initialize(self) -> Given[Reply]:
         """How a modern-only server refuses ``initialize``."""
@@ -196,6 +209,8 @@ class McpEvidence(RuleSet):
         """The same, of the modern era."""
         if self.found is None:
             return Given(missing=self.open_question)
+        if not self.found.is_modern:
+            return Given(missing=self._unheard(Spoken.MODERN))
         return _known(
             [
                 reply
@@ -208,6 +223,8 @@ class McpEvidence(RuleSet):
         """The same, of the legacy era, of requests that are to succeed."""
         if self.found is None:
             return Given(missing=self.open_question)
+        if self.found.initialized is None:
+            return Given(missing=self._unheard(Spoken.LEGACY))
         purposes = (Purpose.INITIALIZE, Purpose.LEGACY_TOOLS, Purpose.LEGACY_PING)
         replies = [reply for purpose, reply in self._spoken() if purpose in purposes]
         usable = tuple(reply for reply in replies if reply.untold is None or reply.is_stream)
@@ -218,7 +235,7 @@ class McpEvidence(RuleSet):
         if self.found is None:
             return Given(missing=self.open_question)
         if not self.found.is_modern:
-            return Given()
+            return Given(missing=self._unheard(Spoken.MODERN))
         return Given(tuple(self._results()), self._lists_missing())
 
     def listing(self) -> Given[Listing]:
@@ -232,7 +249,7 @@ class McpEvidence(RuleSet):
         if self.found is None:
             return Given(missing=self.open_question)
         modern = tuple(one for one in self._listings() if STEPS[one.purpose].era is Spoken.MODERN)
-        return Given(modern, self._lists_missing() if self.found.is_modern else None)
+        return Given(modern, self._lists_missing() if self.found.is_modern else self._unheard(Spoken.MODERN))
 
     def readings(self) -> Given[Readings]:
         """The modern tool list's readings, where each of them is whole."""
@@ -258,6 +275,8 @@ class McpEvidence(RuleSet):
                 missing = first.untold
                 continue
             capability = CAPABILITIES[step.call]
+            if not legacy and self.found.discovered is None:
+                continue  # that there is no telling is another rule's
             found.append(
                 Declared(call=step.call, capability=capability, is_declared=capability in capabilities, listing=listing)
             )
@@ -298,17 +317,22 @@ class McpEvidence(RuleSet):
             if STEPS[listing.purpose].era is Spoken.MODERN
             for entry in entries_of(listing)
         ]
-        return Given(tuple(entries), self._lists_missing() if self.found.is_modern else None)
+        return Given(tuple(entries), self._lists_missing() if self.found.is_modern else self._unheard(Spoken.MODERN))
 
     # The harmless negative probes, and what else is asked once.
 
     def no_version(self) -> Given[Reply]:
         """``server/discover`` in a version that does not exist."""
-        return self._step(Purpose.NO_VERSION)
+        return self._repeated(Purpose.NO_VERSION)
 
     def no_method(self) -> Given[Reply]:
-        """A method that does not exist."""
-        return self._step(Purpose.NO_METHOD)
+        """A method that does not exist; nothing if server/discover, all right, was refused in the same way."""
+        given = self._step(Purpose.NO_METHOD)
+        plain = self.found.reply(Purpose.DISCOVER) if self.found is not None else None
+        if plain is None or self.found is None or self.found.discovered is not None:
+            return given
+        is_alike = any(reply.code == plain.code != METHOD_NOT_FOUND for reply in given.values)
+        return Given() if is_alike else given
 
     def without_method(self) -> Given[Reply]:
         """``server/discover`` without ``Mcp-Method``."""
@@ -324,7 +348,7 @@ class McpEvidence(RuleSet):
 
     def without_capabilities(self) -> Given[Reply]:
         """``server/discover`` without the client's capabilities."""
-        return self._step(Purpose.WITHOUT_CAPABILITIES)
+        return self._repeated(Purpose.WITHOUT_CAPABILITIES)
 
     def lower_case(self) -> Given[Reply]:
         """``server/discover`` with its header names in lower case."""
@@ -389,7 +413,7 @@ class McpEvidence(RuleSet):
         if found is None:
             return Given(missing=self.open_question)
         if found.initialized is None or found.endpoint_event is not None:
-            return Given()
+            return Given(missing=self._unheard(Spoken.LEGACY))
         future = found.reply(Purpose.LEGACY_FUTURE)
         return Given((found,), None if future is None else future.untold)
 
@@ -464,7 +488,16 @@ class McpEvidence(RuleSet):
         if self.found is None:
             return Given(missing=self.open_question)
         spoken = self.found.is_modern if era is Spoken.MODERN else self.found.initialized is not None
-        return Given((reply,) if spoken and reply is not None else ())
+        if not spoken:
+            return Given(missing=self._unheard(era))
+        return Given((reply,) if reply is not None else ())
+
+    def _unheard(self, era: Spoken) -> str | None:
+        """What kept the answer from being had by which it is told whether the endpoint found speaks an era."""
+        if self.found is None or self.found.endpoint_event is not None:
+            return None
+        opening = self.found.reply(Purpose.DISCOVER if era is Spoken.MODERN else Purpose.INITIALIZE)
+        return None if opening is None else opening.untold
 
     def _reply(self, purpose: Purpose) -> Given[Reply]:
         """A step's answer whatever the era; untested where none came, and not applicable where it was not asked."""
@@ -482,12 +515,12 @@ class McpEvidence(RuleSet):
         if found is not None and (
             (era is Spoken.MODERN and not found.is_modern) or (era is Spoken.LEGACY and found.initialized is None)
         ):
-            return Given()
+            return Given(missing=self._unheard(era))
         return self._reply(purpose)
 
     def _repeated(self, purpose: Purpose) -> Given[Reply]:
         """A step that repeats ``server/discover`` with a twist: it says something only where that one succeeded."""
-        if self.found is not None and self.found.discovered is None:
+        if self.found is not None and self.found.is_modern and self.found.discovered is None:
             return Given()
         return self._step(purpose)
 
@@ -574,7 +607,7 @@ class McpEvidence(RuleSet):
         if found is None:
             return Given(missing=self.open_question)
         if not (found.is_modern if era is Spoken.MODERN else found.initialized is not None):
-            return Given()
+            return Given(missing=self._unheard(era))
         lists = [listing for purpose in purposes if (listing := found.listing(purpose)) is not None]
         answered = [listing for listing in lists if listing.pages[0].result is not None]
         if len(answered) < 2:

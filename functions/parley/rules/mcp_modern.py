@@ -323,6 +323,30 @@ class McpModernRules(McpEvidence):
             yield Finding(endpoint=undiscovered.exchange.url, observed=undiscovered.told)
 
     @check(
+        405,
+        title="A well-formed server/discover",
+        when="server/discover is refused for a fault that the request does not have, in headers, version or _meta.",
+        seen="{endpoint} refuses a well-formed server/discover with {observed}.",
+        why="Every modern client sends these headers and this _meta, and is refused like this one.",
+        recommendation="See that no proxy removes MCP-Protocol-Version and Mcp-Method on the way to {endpoint}, and that "
+        "version and _meta are read as the specification has them.",
+        spec=f"{MODERN}/server/discover",
+    )
+    def check_rule_discover_refused(self, undiscovered: Reply) -> Findings:
+        """A version that the server does not have may well be refused, if it names those that it has."""
+        talk = self.found
+        if talk is None or talk.discovered is not None or undiscovered.code is None:
+            return
+        code = _of_drafts(undiscovered.code)
+        if code == UNSUPPORTED_VERSION:
+            supported = supported_by(undiscovered)
+            is_wrong = not isinstance(supported, list) or not supported or talk.modern_version in supported
+        else:
+            is_wrong = code in (HEADER_MISMATCH, INVALID_PARAMS)
+        if is_wrong:
+            yield Finding(endpoint=talk.url, observed=Composed(f"{undiscovered.told}{undiscovered.said}"))
+
+    @check(
         410,
         title="Unsupported version",
         when="A request in a version that does not exist is not refused with 400, -32022, and both lists in its data.",
@@ -636,7 +660,11 @@ def key_fault(key: str) -> str | None:
 
 def _is_refused(reply: Reply, status: int, code: int) -> bool:
     """Whether a refusal has the status and the code that are due; the draft's number counts as well."""
-    return reply.status == status and reply.code is not None and DRAFT_CODES.get(reply.code, reply.code) == code
+    return reply.status == status and reply.code is not None and _of_drafts(reply.code) == code
+
+
+def _of_drafts(code: int) -> int:
+    return DRAFT_CODES.get(code, code)
 
 
 def _capability_faults(capabilities: Mapping[str, object]) -> Iterator[tuple[str, object, str]]:
