@@ -521,6 +521,14 @@ def test_a_session_is_ended_when_the_requests_to_the_target_or_the_time_are_spen
         assert [fetch(one).outcome for one in (get(server.url()), end)] == ["budget", "ok"]
 
 
+def test_the_last_requests_of_all_are_left_to_those_that_end_sessions() -> None:
+    with audited(lambda asked: answer(), limits=Limits(target_requests=60, requests=40)) as (server, fetch):
+        end = Request(purpose="test", url=server.url(), method="DELETE", headers={"Mcp-Session-Id": "1"})
+        outcomes = [fetch(one).outcome for one in [get(server.url())] * 39 + [end] * 3]
+    assert outcomes == ["ok"] * 38 + ["budget", "ok", "ok", "budget"]
+    assert len(server.asked) == 40
+
+
 def test_redirects_count_as_requests() -> None:
     limits = Limits(requests=2)
     with audited(lambda asked: redirect("/a"), limits=limits) as (server, fetch):

@@ -10,6 +10,9 @@ from parley.fetch.policy import Limits
 END_SECONDS: Final = 1.0
 """What a request that ends a session may take beyond the audit's time: whoever opens one does not leave it open."""
 
+END_SHARE: Final = 20
+"""Of so many requests one is kept back for those that end sessions."""
+
 WIRE_ALLOWANCE: Final = 2
 """Heads a fetch may read beyond its body: the real one (with redirects), and chunk sizes and trailers."""
 
@@ -31,6 +34,7 @@ class Budget:
         self._target_host: Final = target_host
         self._lock: Final = threading.Lock()
         self._requests = limits.requests
+        self._kept_for_ends: Final = limits.requests // END_SHARE
         self._target_requests = limits.target_requests
         self._bytes = limits.audit_bytes
         self._hosts_left = limits.hosts
@@ -45,11 +49,12 @@ class Budget:
     def spend_request(self, host: str, *, ends_session: bool = False) -> None:
         """One more request to ``host``; raises :class:`Stop` if that is one too many.
 
-        One that ends a session counts among all requests only.
+        One that ends a session counts among all requests only, of which the last few are left to it.
         """
         with self._lock:
             to_target = host == self._target_host and not ends_session
-            if self._requests <= 0 or (to_target and self._target_requests <= 0):
+            kept = 0 if ends_session else self._kept_for_ends
+            if self._requests <= kept or (to_target and self._target_requests <= 0):
                 raise spent("requests")
             self._requests -= 1
             self._target_requests -= to_target

@@ -328,8 +328,8 @@ class McpModernRules(McpEvidence):
         when="server/discover is refused for a fault that the request does not have, in headers, version or _meta.",
         seen="{endpoint} refuses a well-formed server/discover with {observed}.",
         why="Every modern client sends these headers and this _meta, and is refused like this one.",
-        recommendation="See that no proxy removes MCP-Protocol-Version and Mcp-Method on the way to {endpoint}, and that "
-        "version and _meta are read as the specification has them.",
+        recommendation="See that no proxy removes MCP-Protocol-Version and Mcp-Method on the way to {endpoint}, and "
+        "that version and _meta are read as the specification has them.",
         spec=f"{MODERN}/server/discover",
     )
     def check_rule_discover_refused(self, undiscovered: Reply) -> Findings:
