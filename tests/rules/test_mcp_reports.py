@@ -120,6 +120,46 @@ def test_a_guess_that_redirects_is_no_fault() -> None:
     assert report.protocols[Protocol.MCP].details["endpoint"] == f"{MCP}/"
 
 
+@pytest.mark.parametrize(
+    ("asked", "there"), [(MCP, f"{MCP}/"), (f"{MCP}/", MCP), (f"{HOST}/api/mcp/", f"{HOST}/api/mcp")]
+)
+@pytest.mark.parametrize("status", [404, 405])
+@pytest.mark.parametrize("server", [modern, legacy])
+def test_i59_only_the_other_slash_form_works(asked: str, there: str, status: int, server: Callable[[], Server]) -> None:
+    site = Site({}, default=Answer(status=status), mcp={there: server()})
+    report = site.audit(asked)
+    assert faults(report) == [400]
+    mcp = report.protocols[Protocol.MCP]
+    assert (mcp.state, mcp.details["endpoint"]) == (State.CONFIRMED, there)
+    check = next(check for one in report.auditors for check in one.checks if check.code == f"{AUDITOR}-400")
+    assert f"the server is at {there}" in check.message
+
+
+def test_where_neither_slash_form_works_one_more_request_is_made() -> None:
+    site = Site({})
+    site.audit(f"{HOST}/api/mcp")
+    assert [request.purpose for request in site.requests if request.url == f"{HOST}/api/mcp/"] == [Purpose.INITIALIZE]
+
+
+def test_i59_the_slash_form_is_not_asked_where_the_bare_one_works() -> None:
+    """What nobody declares is nobody's fault: the row's warning is about an address that was not given."""
+    site = Site({}, default=html(), mcp={MCP: legacy()})
+    assert faults(site.audit(MCP)) == []
+    assert f"{MCP}/" not in [request.url for request in site.requests]
+
+
+def test_i115_a_manifest_is_no_endpoint() -> None:
+    """Judged otherwise: the row would note it, but no specification has such a file, and so it is not asked for."""
+    manifest = f"{HOST}/.well-known/mcp.json"
+    answers = {manifest: Answer(body={"schema": "0.1.0", "tools": [TOOL]}, headers=JSON_TYPE)}
+    site = Site(answers, mcp={MCP: legacy()})
+    for asked in (manifest, HOST):
+        report = site.audit(asked)
+        assert faults(report) == []
+        assert report.protocols[Protocol.MCP].details["endpoint"] == MCP
+    assert manifest not in [request.url for request in site.requests]
+
+
 def test_i58_the_slash_form_without_encryption() -> None:
     site = Site({}, mcp={MCP: redirects(307, "http://weather.example/mcp/")})
     report = site.audit(MCP)

@@ -130,7 +130,11 @@ def test_i133_origin_resource_by_route(answers: dict[str, Answer], refusal: Answ
 
 
 def test_i28_metadata_of_an_open_endpoint_is_not_looked_for() -> None:
-    """Servers that let anybody list their tools and gate the calls publish metadata, and are right to."""
+    """A-28 judged otherwise: an open server owes no OAuth, and gets no finding for it.
+
+    Servers that let anybody list their tools and gate the calls publish metadata, and are right to; an audit makes no
+    call, and cannot tell them from those that have it for nothing.
+    """
     tools = json({"jsonrpc": "2.0", "id": "parley:tools/0", "result": {"tools": []}})
     site = GatedSite({f"POST {ENDPOINT}": tools, PATH_PRM: metadata(), ROOT_PRM: metadata()})
     assert faults(judged(site)) == []

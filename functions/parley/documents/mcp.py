@@ -45,7 +45,14 @@ DRAFT_CODES: Final = {
 
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
-_DOCUMENT_NAMES: Final = ("/server-card", "server-card.json", "agent-card.json", "agent.json", "ai-catalog.json")
+_DOCUMENT_NAMES: Final = (
+    "/server-card",
+    "server-card.json",
+    "agent-card.json",
+    "agent.json",
+    "ai-catalog.json",
+    "/mcp.json",  # a manifest in dialects of its own, which no specification has
+)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SHIFT: Final = str.maketrans("0123456789abcdef", "1234567890bcdefa")
 _GREETINGS: Final = (
@@ -506,6 +513,11 @@ class Talk:
         return self.era is not None or (self.refusal is not None and self.candidate.claim is not None)
 
     @property
+    def is_answered(self) -> bool:
+        """Whether an opening was answered in JSON-RPC, or by a gate: something of the kind is here."""
+        return self.gate is not None or any(reply.message is not None for reply in self.first_replies)
+
+    @property
     def redirect(self) -> str | None:
         """Where a POST is redirected to, as the answer writes it."""
         for reply in self.first_replies[:2]:
@@ -694,6 +706,13 @@ def best_version(supported: Sequence[str]) -> str:
     modern = [one for one in supported if _DATE.fullmatch(one) and one >= MODERN_VERSION]
     odd = [one for one in supported if not _DATE.fullmatch(one) and re.fullmatch(r"[\x21-\x7e]{1,64}", one)]
     return max(modern) if modern else next(iter(odd), MODERN_VERSION)
+
+
+def other_slash(url: str) -> str:
+    """The same URL with a slash at its path's end, or without the one it has."""
+    parsed = Url.parse(url)
+    path = parsed.path.removesuffix("/") if parsed.path.endswith("/") else f"{parsed.path}/"
+    return str(parsed.at(path or "/"))
 
 
 def session_of(reply: Reply) -> str | None:

@@ -13,6 +13,7 @@ from parley.documents.mcp import (
     candidates,
     follows,
     other_session,
+    other_slash,
     session_of,
 )
 from parley.documents.mcp_gate import Refusal, refusal_of
@@ -88,12 +89,13 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
     is_given = first.url == str(target.url)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="mcp") as pool:
         greeted = _Probe(first, fetch, pool)
+        begun = {first.url: greeted}
         if _is_mcp(greeted.greet()) and not is_given:
             greeted.talk_on(FORETASTE)
         waiting = [first] if is_given else candidates(target, cards())
         while waiting:
             candidate = waiting.pop(0)
-            probe = greeted if candidate.url == first.url else _Probe(candidate, fetch, pool)
+            probe = begun.get(candidate.url) or _Probe(candidate, fetch, pool)
             talk = probe.talk if probe is greeted else probe.greet()
             if talk.may_be_sse:
                 talk = probe.talk_by_sse()
@@ -111,6 +113,14 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
             if not waiting and is_given:
                 is_given = False
                 waiting = candidates(target, cards())
+                other = _other_slash(talk)
+                if other is not None and other.url not in [*_urls(tried), *(one.url for one in waiting)]:
+                    probe = _Probe(other, fetch, pool)
+                    if probe.ask(Purpose.INITIALIZE).is_answered:
+                        waiting.insert(0, other)
+                        begun[other.url] = probe
+                    else:
+                        said.extend(probe.exchanges)
             away = {_host(one.url) for one in tried if one.is_cut_off}
             waiting = [one for one in waiting if one.url not in _urls(tried) and _host(one.url) not in away]
         else:
@@ -124,6 +134,15 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
             greeted.part()
             said.extend(greeted.exchanges)
     return said
+
+
+def _other_slash(talk: Talk) -> Candidate | None:
+    """The URL given with a slash at its end, or without, where an endpoint is claimed and nothing is found."""
+    if not talk.candidate.is_target or talk.candidate.claim is None or talk.is_end:
+        return None
+    if not all(reply.status in (404, 405) for reply in talk.openings):
+        return None
+    return Candidate(url=other_slash(talk.url), claim=None)
 
 
 def _is_mcp(talk: Talk) -> bool:
@@ -164,7 +183,8 @@ class _Probe:
 
     def greet(self) -> Talk:
         """Both eras at once, and GET; then again as they may ask to be greeted."""
-        self._side_by_side(Purpose.DISCOVER, Purpose.INITIALIZE, Purpose.STREAM)
+        asked = self.talk.replies
+        self._side_by_side(*(one for one in (Purpose.DISCOVER, Purpose.INITIALIZE, Purpose.STREAM) if one not in asked))
         talk = self.talk
         again = []
         if talk.discovered is None and talk.modern_version != MODERN_VERSION:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from parley.documents.mcp import Talk
+from parley.documents.mcp import Talk, other_slash
 from parley.documents.mcp_plan import FOREIGN_ORIGIN, MODERN_VERSION, STEPS, VERSIONS, Purpose, Spoken
 from parley.documents.mcp_reply import Reply, is_typed
 from parley.evidence import Evidence
@@ -290,6 +290,8 @@ class McpEndpointRules(McpEvidence):
             told.append(f"421 says that the server does not answer for the name {Url.parse(claimed.url).host}")
         if claimed.silence is not None:
             told = [claimed.silence.told]
+        if self.found is not None and self.found.url == other_slash(claimed.url):
+            told.append(f"the server is at {clean(self.found.url)}, which differs in the slash at the end")
         yield Finding(endpoint=claimed.url, claim=str(claimed.candidate.claim), reasons=Composed("; ".join(told)))
 
     @check(
