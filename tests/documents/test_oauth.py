@@ -48,6 +48,8 @@ RESOURCES: list[tuple[object, str, bool]] = [
     ("https://a.example/mcp/", "https://a.example/mcp", False),
     ("https://a.example/mcp#x", "https://a.example/mcp", False),
     ("http://a.example/mcp", "https://a.example/mcp", False),
+    ("https://a.example/%6dcp", "https://a.example/mcp", False),
+    ("https://a.example/./mcp", "https://a.example/mcp", False),
     ("urn:x", "https://a.example/mcp", False),
     (None, "https://a.example/", False),
 ]
@@ -66,7 +68,10 @@ def test_same_resource(written: object, requested: str, same: bool) -> None:
 DIFFERENCES = [
     ("https://a.example/mcp", "https://A.EXAMPLE:443/mcp", None),
     ("https://bücher.example/mcp", "https://xn--bcher-kva.example/mcp", None),
-    ("https://a.example/%7emcp", "https://a.example/~mcp", None),
+    ("https://a.example", "https://a.example/", None),
+    ("https://a.example?x", "https://a.example/?x", None),
+    ("https://a.example/%7emcp", "https://a.example/~mcp", "they differ in how the path is written"),
+    ("https://a.example/a/../mcp", "https://a.example/mcp", "they differ in how the path is written"),
     ("https://a.example/mcp/", "https://a.example/mcp", "they differ in a slash at the end"),
     ("http://a.example/mcp", "https://a.example/mcp", "they differ in the scheme"),
     ("https://b.example/mcp", "https://a.example/mcp", "they differ in the host"),

@@ -216,6 +216,7 @@ SERVERS: list[Case] = [
     ("typed as bytes", {OAUTH: json(SERVER, content_type="application/octet-stream")}, None, [104, 105, 200, 415]),
     ("not for pages", {OAUTH: Answer(body=SERVER, headers={"content-type": "application/json"})}, None, [104, 105, 200, 310]),
     ("empty members", {OAUTH: server(scopes_supported=[])}, None, [104, 105, 200, 302]),
+    ("no response types in the array", {OAUTH: server(response_types_supported=[])}, None, [104, 105, 200, 302]),
 ]  # fmt: skip
 
 BROWSERS: list[Case] = [
@@ -593,6 +594,14 @@ def test_words(answers: dict[str, Answer | None], refusal: Answer | None, number
 
 
 # The rules as a whole.
+
+
+def test_no_advice_leads_into_another_fault() -> None:
+    site = gated({OAUTH: server(response_types_supported=[], scopes_supported=[], jwks_uri=None)})
+    (check,) = (one for one in judged(site).checks if one.code == f"{AUDITOR}-302")
+    assert check.recommendation == (
+        f"In {OAUTH}, leave out scopes_supported, jwks_uri, and give a value to response_types_supported."
+    )
 
 
 def test_every_rule_fires_and_does_not() -> None:

@@ -5,6 +5,7 @@ it names; and that issuer's documents by RFC 8414 and OpenID Connect Discovery, 
 """
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -38,7 +39,7 @@ _SERVER_MEMBERS: Final = frozenset(
 # What a server answers when it is too busy or out of order, whatever it has at the place.
 _PASSING: Final = {
     429: "too many requests",
-    500: "an error of the server",
+    500: "an error of the server, which may pass",
     502: "an error of what stands before the server",
     503: "out of service for now",
     504: "an error of what stands before the server",
@@ -448,7 +449,7 @@ def same_resource(written: object, requested: str) -> bool:
 
 
 def is_resource(written: object, requested: str) -> bool:
-    """Whether a ``resource`` is the URL that was requested, in whatever spelling (host's case, default port)."""
+    """Whether a ``resource`` is the URL that was requested, however scheme, host and port are spelled."""
     return isinstance(written, str) and (same_resource(written, requested) or difference(written, requested) is None)
 
 
@@ -458,13 +459,15 @@ def _with_path(written: str) -> str:
 
 
 def difference(written: str, wanted: str) -> str | None:
-    """In what two identifiers differ, as the end of a sentence; None if it is their spelling only."""
+    """In what two identifiers differ, as the end of a sentence; None if it is the spelling of scheme, host or port."""
     try:
         one, other = Url.parse(written), Url.parse(wanted)
     except UrlError:
         return "it is no http(s) URL"
     if one == other:
-        return "it has a fragment" if "#" in written else None
+        if "#" in written:
+            return "it has a fragment"
+        return None if _path(written) == _path(wanted) else "they differ in how the path is written"
     if one.origin == other.origin and one.query == other.query and one.path.rstrip("/") == other.path.rstrip("/"):
         return "they differ in a slash at the end"
     # Another scheme has another port by itself.
@@ -472,6 +475,13 @@ def difference(written: str, wanted: str) -> str | None:
     return "they differ in the " + " and the ".join(
         part for part in parts if getattr(one, part) != getattr(other, part)
     )
+
+
+def _path(written: str) -> str:
+    """Path and query of an absolute URL, letter for letter: clients compare them so."""
+    authority = re.match(r"[^:]*://[^/?]*", written)
+    rest = written[authority.end() :] if authority else written
+    return rest if rest.startswith("/") else f"/{rest}"
 
 
 def hops(chain: Chain) -> Iterator[tuple[str, str, str]]:

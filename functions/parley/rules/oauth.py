@@ -49,6 +49,19 @@ _ARRAYS: Final = (
     "token_endpoint_auth_methods_supported",
     "code_challenge_methods_supported",
 )
+_DEMANDED: Final = frozenset(
+    {
+        "resource",
+        "authorization_servers",
+        "issuer",
+        "authorization_endpoint",
+        "token_endpoint",
+        "response_types_supported",
+        "code_challenge_methods_supported",
+    }
+)
+"""Members that other rules demand, or would if they were left out."""
+
 _CORS_HEADERS: Final = ("authorization", "mcp-protocol-version", "mcp-method", "mcp-name")
 
 _UNUSABLE: Final = (Outcome.CLOSED, Outcome.LOGIN)
@@ -582,14 +595,22 @@ class McpAuthRules(RuleSet):
         when="A metadata document has members that are null or empty arrays.",
         seen="{documentUrl} has members without a value: {names}.",
         why="Both formats demand that such members are omitted; strict clients refuse null where an array is due.",
-        recommendation="Leave {names} out of {documentUrl}.",
+        recommendation="In {documentUrl}, {advice}.",
         spec=f"{_RFC9728}#section-3.2",
     )
     def check_rule_empty_members(self, described: Described) -> Findings:
         """RFC 9728 and RFC 8414, both section 3.2."""
         names = [clean(name, 60) for name, value in described.members.items() if value is None or value == []]
         if names:
-            yield Finding(documentUrl=described.url, names=Composed(", ".join(names[:10])))
+            wanted = [name for name in names if name in _DEMANDED]
+            spare = [name for name in names if name not in _DEMANDED]
+            advice = [f"leave out {', '.join(spare[:10])}"] if spare else []
+            advice += [f"give a value to {', '.join(wanted)}"] if wanted else []
+            yield Finding(
+                documentUrl=described.url,
+                names=Composed(", ".join(names[:10])),
+                advice=Composed(", and ".join(advice)),
+            )
 
     @check(
         303,
