@@ -120,7 +120,7 @@ def test_answers_to_another_id() -> None:
         return result("somebody else's", {"tools": []})
 
     report, _ = audited(legacy(otherwise={Purpose.LEGACY_TOOLS: other, Purpose.LEGACY_TOOLS_AGAIN: other}))
-    assert faults(report) == [401, 401]
+    assert faults(report) == [401]
     assert report.protocols[Protocol.MCP].state is State.INDICATED
 
 

@@ -394,6 +394,22 @@ def test_an_era_that_was_not_heard_is_untested(
     assert [code for code in faults(report) if code >= 300] == []
 
 
+def test_one_fault_of_many_answers_is_one_row() -> None:
+    def stray(request: Request) -> Answer:
+        return result("somebody else's", {"tools": []})
+
+    report = audit(legacy(otherwise=dict.fromkeys([Purpose.LEGACY_TOOLS, Purpose.LEGACY_PING], stray)))
+    (check,) = (one for auditor in report.auditors for one in auditor.checks if one.code == f"{AUDITOR}-401")
+    assert "answers tools/list, ping with" in check.message
+    drafts = {
+        Purpose.WITHOUT_METHOD: refuses(-32001),
+        Purpose.OTHER_METHOD: refuses(-32001),
+        Purpose.NO_METHOD: refuses(-32003),
+    }
+    report = audit(modern(otherwise=drafts))
+    assert [code for code in faults(report) if code == 330] == [330, 330]
+
+
 def test_valid_needs_every_answer() -> None:
     report = audit(modern(otherwise={Purpose.ORIGIN: Answer(status=429)}))
     assert 200 not in codes(report)

@@ -255,7 +255,7 @@ def _faults(message: Mapping[str, object], request_id: str | int | None) -> Iter
     is_excused = "error" in message and seen in (None, "server-error")
     if request_id is not None and not _is_same(seen, request_id) and not is_excused:
         answered = quoted(seen) if "id" in message else "no id"
-        yield f"answers {answered}, while the request's id was {quoted(request_id)}"
+        yield f"answers {answered} in place of the request's id"
     if "error" in message and "result" not in message:
         match message["error"]:
             case {"code": bool()}:

@@ -131,7 +131,10 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
                     probe.talk_by_sse()
                 said.extend(probe.exchanges)
         if first.url not in _urls(tried):
-            greeted.part()
+            if _is_mcp(greeted.talk) and not any(one.is_end for one in tried):
+                greeted.talk_on()  # its host fell silent: what is left is asked in vain, and told so
+            else:
+                greeted.part()
             said.extend(greeted.exchanges)
     return said
 

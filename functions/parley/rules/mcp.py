@@ -11,7 +11,7 @@ from parley.documents.oauth import is_resource
 from parley.documents.server_card import discovery
 from parley.report import AuditorReport, ProtocolReport, State, Status
 from parley.rules.mcp_endpoint import McpEndpointRules, transport
-from parley.rules.mcp_evidence import is_dead
+from parley.rules.mcp_evidence import Responses, is_dead
 from parley.rules.mcp_legacy import McpLegacyRules
 from parley.rules.mcp_lists import McpListRules
 from parley.rules.mcp_modern import McpModernRules
@@ -155,6 +155,8 @@ def _answered(talk: Talk) -> set[Spoken]:
 
 def _era(judged: Judged) -> Spoken:
     """The era that a finding is about: one that is sound makes a server, whatever the other's faults (DESIGN, 3.3)."""
+    if isinstance(judged.subject, Responses):
+        return judged.subject.era
     return STEPS[Purpose(judged.subject.exchange.purpose)].era if isinstance(judged.subject, Reply) else Spoken.ANY
 
 

@@ -6,7 +6,7 @@ from parley.documents.mcp import Talk, other_slash
 from parley.documents.mcp_plan import FOREIGN_ORIGIN, MODERN_VERSION, STEPS, VERSIONS, Purpose, Spoken
 from parley.documents.mcp_reply import Reply, is_typed
 from parley.evidence import Evidence
-from parley.rules.mcp_evidence import MODERN, SPECIFICATION, McpEvidence, Result, is_since
+from parley.rules.mcp_evidence import MODERN, SPECIFICATION, McpEvidence, Responses, Result, is_since
 from parley.rules.rule import Composed, Finding, Findings, check
 from parley.wire.media_type import EVENT_STREAM, essence
 from parley.wire.strict_json import Parsed, parse
@@ -304,16 +304,10 @@ class McpEndpointRules(McpEvidence):
         spec=f"{MODERN}/basic#responses",
         blocks=True,
     )
-    def check_rule_json_rpc(self, response: Reply) -> Findings:
+    def check_rule_json_rpc(self, responses: Responses) -> Findings:
         """An error need not have an id. What cannot be read is a fault only where the status says success."""
-        exchange = response.exchange
-        call = STEPS[Purpose(exchange.purpose)].call
-        if response.message is not None:
-            for fault in response.faults:
-                yield Finding(endpoint=exchange.url, call=call, fault=Composed(fault))
-        elif response.untold is None and response.status == 200 and not response.is_stream:
-            told = response.reason.removeprefix("it ") or "is empty"
-            yield Finding(endpoint=exchange.url, call=call, fault=Composed(told))
+        for fault, calls in responses.calls(_json_rpc_faults).items():
+            yield Finding(endpoint=responses.endpoint, call=Composed(calls), fault=Composed(fault))
 
     @check(
         420,
@@ -386,6 +380,14 @@ class McpEndpointRules(McpEvidence):
         loses = reply.status in (301, 302, 303)
         warning = ", which is not encrypted" if downgrade else ", after which clients may send GET" if loses else ""
         yield Finding(endpoint=posted.url, status=reply.status, location=clean(location), warning=Composed(warning))
+
+
+def _json_rpc_faults(response: Reply) -> tuple[str, ...]:
+    if response.message is not None:
+        return response.faults
+    if response.untold is None and response.status == 200 and not response.is_stream:
+        return (response.reason.removeprefix("it ") or "is empty",)
+    return ()
 
 
 def transport(talk: Talk) -> str:

@@ -1,9 +1,9 @@
 """What the rules of ``PARLEY-McpServerAuditor`` may ask for, by parameter name."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from parley.documents import oauth
 from parley.documents.mcp import (
@@ -63,6 +63,22 @@ class Result(NamedTuple):
     call: str
     reply: Reply
     members: Mapping[str, object]
+
+
+class Responses(NamedTuple):
+    """All responses of an era, in the order asked."""
+
+    endpoint: str
+    era: Spoken
+    replies: tuple[Reply, ...]
+
+    def calls(self, fault: Callable[[Reply], Iterable[Hashable]]) -> dict[Any, str]:
+        """What is at fault, each with the calls that were so answered: ``server/discover, tools/list``."""
+        found: dict[Hashable, dict[str, None]] = {}
+        for reply in self.replies:
+            for one in fault(reply):
+                found.setdefault(one, {})[STEPS[Purpose(reply.exchange.purpose)].call] = None
+        return {one: ", ".join(calls) for one, calls in found.items()}
 
 
 class Entry(NamedTuple):
@@ -204,6 +220,18 @@ class McpEvidence(RuleSet):
         if self.found is None:
             return Given(missing=self.open_question)
         return _known([reply for purpose, reply in self._spoken() if purpose not in _NO_RESPONSE])
+
+    def responses(self) -> Given[Responses]:
+        """The same, those of an era together."""
+        given = self.response()
+        eras = ((era, tuple(one for one in given.values if _era(one) is era)) for era in (Spoken.MODERN, Spoken.LEGACY))
+        url = "" if self.found is None else self.found.url
+        return Given(tuple(Responses(url, era, replies) for era, replies in eras if replies), given.missing)
+
+    def modern_responses(self) -> Given[Responses]:
+        """The same, of the modern era."""
+        given, modern = self.responses(), self.modern_response()
+        return Given(tuple(one for one in given.values if one.era is Spoken.MODERN), modern.missing)
 
     def modern_response(self) -> Given[Reply]:
         """The same, of the modern era."""
@@ -619,6 +647,10 @@ class McpEvidence(RuleSet):
         if broken is not None:
             return Given(missing=broken)
         return Given((Readings(endpoint=found.url, lists=tuple(lists)),))
+
+
+def _era(reply: Reply) -> Spoken:
+    return STEPS[Purpose(reply.exchange.purpose)].era
 
 
 def _known(replies: list[Reply]) -> Given[Reply]:

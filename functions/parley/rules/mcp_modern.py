@@ -22,7 +22,7 @@ from parley.documents.mcp import (
 )
 from parley.documents.mcp_plan import STEPS, Purpose
 from parley.documents.mcp_reply import Reply
-from parley.rules.mcp_evidence import MODERN, McpEvidence, Result
+from parley.rules.mcp_evidence import MODERN, McpEvidence, Responses, Result
 from parley.rules.rule import Composed, Finding, Findings, check
 from parley.wire.text import MISSING, clean, kind, quoted
 
@@ -265,13 +265,10 @@ class McpModernRules(McpEvidence):
         recommendation="Use {final}.",
         spec=f"{MODERN}/changelog",
     )
-    def check_rule_draft_codes(self, modern_response: Reply) -> Findings:
+    def check_rule_draft_codes(self, modern_responses: Responses) -> Findings:
         """-32001 only where headers were refused: legacy servers say it of sessions."""
-        code = modern_response.code
-        purpose = Purpose(modern_response.exchange.purpose)
-        if code in DRAFT_CODES and (code != -32001 or purpose in _REFUSED_HEADERS):
-            final = DRAFT_CODES[code]
-            yield Finding(endpoint=modern_response.exchange.url, call=STEPS[purpose].call, code=code, final=final)
+        for code, calls in modern_responses.calls(_draft_codes).items():
+            yield Finding(endpoint=modern_responses.endpoint, call=Composed(calls), code=code, final=DRAFT_CODES[code])
 
     @check(
         354,
@@ -661,6 +658,13 @@ def key_fault(key: str) -> str | None:
 def _is_refused(reply: Reply, status: int, code: int) -> bool:
     """Whether a refusal has the status and the code that are due; the draft's number counts as well."""
     return reply.status == status and reply.code is not None and _of_drafts(reply.code) == code
+
+
+def _draft_codes(response: Reply) -> tuple[int, ...]:
+    code = response.code
+    if code is None or code not in DRAFT_CODES:
+        return ()
+    return (code,) if code != -32001 or Purpose(response.exchange.purpose) in _REFUSED_HEADERS else ()
 
 
 def _of_drafts(code: int) -> int:
