@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from mcp_servers import dual
+from mcp_servers import TOOL, SseServer, dual
 from parley.audit import gather, judge
 from parley.documents.mcp_plan import Purpose
 from parley.evidence import Evidence
@@ -188,8 +188,10 @@ def test_what_is_sent_is_what_the_official_types_say() -> None:
     pages = {f"{name}/list": [[{"name": "a", "uri": "x:y"}], [{"name": "b", "uri": "x:z"}]] for name in names}
     server = dual(capabilities={name: {} for name in names}, lists=pages | {"resources/templates/list": [[]]})
     Site({}, mcp={f"{HOST}/mcp": server}).gather(f"{HOST}/mcp")
+    by_sse = SseServer(lists={"tools/list": [[TOOL], [TOOL]]})
+    by_sse.site().gather(f"{HOST}/sse")
     wrong = (Purpose.WITHOUT_CAPABILITIES, Purpose.LEGACY_BATCH)
-    sent = [request for request in server.seen if request.body and request.purpose not in wrong]
+    sent = [request for request in (*server.seen, *by_sse.seen) if request.body and request.purpose not in wrong]
     assert len(sent) >= 40
     ended = subprocess.run(
         [python("mcp2"), HERE / "mcp2" / "check_requests.py"],

@@ -153,8 +153,12 @@ def test_the_legacy_sdk_with_an_issuer_that_has_a_path(mcp1: Mapping[str, str]) 
 
 def test_http_with_sse_behind_a_gate(mcp1: Mapping[str, str]) -> None:
     """POST is not allowed there, so it is GET that asks for authorization."""
-    _, rules, found = seen(mcp1["sse"])
+    evidence, rules, found = seen(mcp1["sse"])
     assert found == [308, 311]
+    report = judge(evidence)
+    stated = report.protocols[Protocol.MCP]
+    assert (stated.state, stated.details["endpoint"]) == (State.INDICATED, mcp1["sse"])
+    assert "PARLEY-McpServerAuditor-400" not in [one.code for one_of in report.auditors for one in one_of.checks]
     assert rules.auth is not None
     assert rules.auth["endpoint"] == mcp1["sse"]
     assert rules.auth["httpStatus"] == 401

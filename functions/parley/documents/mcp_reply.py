@@ -132,7 +132,7 @@ def awaited(request_id: str | int) -> Callable[[bytes], bool]:
 
 def answer_in(event: sse.Event, request_id: str | int) -> Mapping[str, object] | None:
     """The response in an event, if it is the one to a request, by its very id: a stream may bring those to others."""
-    message = _message(event)
+    message = _message(event) if _MARK.search(event.data) else None  # much that is no answer costs time to parse
     if isinstance(message, list) and len(message) == 1:
         message = message[0]
     if isinstance(message, dict) and _is_response(message) and _is_same(message.get("id"), request_id):
