@@ -35,6 +35,7 @@ INVALID_PARAMS: Final = -32602
 _DRAFT_UNSUPPORTED: Final = -32004
 
 _OF_OTHERS: Final = (METHOD_NOT_FOUND, _DRAFT_UNSUPPORTED)
+"""Codes that other protocols have too, whoever claims that an endpoint is there."""
 
 DRAFT_CODES: Final = {
     -32001: HEADER_MISMATCH,

@@ -69,7 +69,10 @@ _WALKED: Final = frozenset(
 )
 """Lists, which are read page by page; what else calls a list's method only looks at how it is answered."""
 
-_OUTSIDE: Final = (Purpose.LEGACY_FUTURE, Purpose.LEGACY_NO_SESSION, Purpose.LEGACY_WITHOUT_SESSION)
+_LATE: Final = (Purpose.LEGACY_NO_SESSION, Purpose.LEGACY_WITHOUT_SESSION)
+"""Legacy steps about sessions that are none, which may be under way while the session is ended."""
+
+_OUTSIDE: Final = (Purpose.LEGACY_FUTURE, *_LATE)
 """Legacy steps that are not made in the session, and need not wait for it."""
 
 _CLIENT: Final = {"name": "parley", "version": __version__}
@@ -224,11 +227,15 @@ class _Probe:
             if STEPS[purpose].era is Spoken.LEGACY and purpose not in _OUTSIDE and Purpose.INITIALIZED in begun:
                 begun[Purpose.INITIALIZED].result()  # it opens the session for all that happens in it
             begun[purpose] = self._begin(purpose)
+        late = [purpose for purpose in steps if purpose in _LATE]
         for purpose in steps:
+            if purpose not in late:
+                self.exchanges.extend(begun[purpose].result())
+        ends = [self._pool.submit(self._delete, session) for session in self._sessions()] if most is None else []
+        for purpose in late:
             self.exchanges.extend(begun[purpose].result())
         if most is not None:
             return
-        ends = [self._pool.submit(self._delete, session) for session in self._sessions()]
         self._side_by_side(*self._afterwards(self.talk))
         self.exchanges.extend(end.result() for end in ends)
 
