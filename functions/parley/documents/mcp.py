@@ -6,7 +6,6 @@ version, identity and capabilities in every request, *legacy* ones (to 2025-11-2
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -170,8 +169,7 @@ def _remotes(target: Target, exchanges: Sequence[Exchange]) -> Iterable[Candidat
                             yield Candidate(url=str(parsed), claim=Claim.CARD)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listing:
+class Listing(NamedTuple):
     """One reading of a list over its pages.
 
     ``items`` are the entries of all pages that came. ``missing`` says why the list is not whole, None if it is;
@@ -255,13 +253,15 @@ def _listing(purpose: Purpose, pages: tuple[Reply, ...]) -> Listing:
     return Listing(purpose=purpose, pages=pages, items=items, missing=missing, loop=loop)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Talk:
     """All that was said with one candidate. ``known`` keeps what was read, by the exchange's identity."""
 
-    candidate: Candidate
-    exchanges: tuple[Exchange, ...] = field(repr=False)
-    known: dict[int, Reply] = field(default_factory=dict, repr=False, compare=False)
+    def __init__(
+        self, *, candidate: Candidate, exchanges: tuple[Exchange, ...], known: dict[int, Reply] | None = None
+    ) -> None:
+        self.candidate = candidate
+        self.exchanges = exchanges
+        self.known: Final = {} if known is None else known
 
     @property
     def url(self) -> str:

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from parley.documents.bot_wall import bot_wall
 from parley.evidence import Exchange
@@ -17,8 +16,7 @@ REDIRECTS: Final = (301, 302, 303, 307, 308)
 _MARK = re.compile(rb'"(?:jsonrpc|result|error)"')
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reply:
+class Reply(NamedTuple):
     """What an exchange says as JSON-RPC: a ``message`` that is a response, or the ``reason`` why there is none.
 
     ``faults`` are the ways in which the response breaks JSON-RPC 2.0, each the end of a sentence. ``is_beyond`` tells
@@ -146,7 +144,7 @@ def read_beside(posted: Exchange, stream: Exchange | None, url: str, request_id:
     The reply is that of the endpoint at ``url``, wherever it takes its messages. What is POSTed is answered by 202 or
     the like, and nothing that a client would look at; after another status it gives up.
     """
-    exchange = replace(posted, url=url)
+    exchange = posted._replace(url=url)
     is_taken = posted.failure is None and (posted.status or 0) < 300
     for event in sse.events(stream.body if stream is not None and is_taken else b""):
         if (message := answer_in(event, request_id)) is not None:

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from parley.documents.agent_card import AgentCard, Interface, Purpose, View, absolute, answer
-from parley.documents.mcp import read, talks
+from parley.documents.mcp import talks
 from parley.documents.mcp_plan import STEPS, VERSIONS
+from parley.documents.mcp_reply import read
 from parley.documents.reach import Place, Reach, is_within, place, place_of, tunnel
 from parley.rules.a2a_evidence import PROTO, V0_3, V1, A2aEvidence, CardInterface
 from parley.rules.rule import Composed, Finding, Findings, check

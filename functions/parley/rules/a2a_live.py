@@ -16,7 +16,7 @@ from parley.documents.agent_card import (
     live,
     speaks_1,
 )
-from parley.documents.mcp import Reply, read
+from parley.documents.mcp_reply import Reply, read
 from parley.documents.reach import Reach, place_of
 from parley.evidence import Exchange, FailureCode
 from parley.rules.a2a_evidence import V0_3, V1, A2aEvidence, Live
