@@ -4,6 +4,7 @@ Nothing here is skipped where it is missing: :class:`infra.tools.SetupError` say
 """
 
 import json
+import os
 import select
 import subprocess
 import sys
@@ -17,6 +18,8 @@ import uv
 from infra import tools
 
 HERE = Path(__file__).resolve().parent
+
+_ENVIRONMENT = os.environ | {"PYTHONPATH": str(HERE)}  # for listening.py
 
 
 def python(name: str) -> Path:
@@ -44,7 +47,9 @@ def running(*command: str | Path) -> Iterator[Mapping[str, str]]:
     # What they complain about goes to a file: a pipe that nobody reads stops them once it is full.
     with (
         tempfile.TemporaryFile() as complaints,
-        subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=complaints) as process,
+        subprocess.Popen(
+            [str(part) for part in command], env=_ENVIRONMENT, stdout=subprocess.PIPE, stderr=complaints
+        ) as process,
     ):
         try:
             assert process.stdout is not None

@@ -46,7 +46,7 @@ def a2a03() -> Iterator[Mapping[str, str]]:
 
 @pytest.fixture(scope="module")
 def a2a02() -> Iterator[Mapping[str, str]]:
-    with running(python("a2a02"), HERE / "a2a02" / "servers.py", *A2A02) as listening:
+    with running(python("a2a02"), HERE / "a2a03" / "servers.py", *A2A02) as listening:
         yield listening
 
 

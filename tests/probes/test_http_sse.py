@@ -180,7 +180,6 @@ def test_each_event_is_read_once_however_the_bytes_come() -> None:
                     return True
             return False
 
-
         return whole(request._replace(enough=one_by_one))
 
     site.mcp[SSE] = dripping

@@ -1,14 +1,8 @@
-"""A2A agents on the official SDK (a2a-sdk 0.3.x), which speaks 0.3; each at a port of its own on loopback.
+"""A2A agents on the official SDK (a2a-sdk 0.3.x, and the same API in 0.2.x); each at a port of its own on loopback.
 
 Arguments: the modes. Prints one line: a JSON object of their origins, by mode.
 """
 
-import asyncio
-import json
-import socket
-import sys
-
-import uvicorn
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.apps import A2AStarletteApplication
 from a2a.server.events import EventQueue
@@ -28,6 +22,7 @@ from a2a.types import (
     OpenIdConnectSecurityScheme,
     SecurityScheme,
 )
+from listening import serve
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -101,19 +96,4 @@ def app(mode: str, origin: str) -> Starlette:
     return application.build(routes=routes)
 
 
-async def main() -> None:
-    serving = []
-    origins = {}
-    for mode in sys.argv[1:]:
-        listener = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's algorithm on
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        origins[mode] = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server = uvicorn.Server(uvicorn.Config(app(mode, origins[mode]), log_level="error"))
-        serving.append(server.serve(sockets=[listener]))
-    sys.stdout.write(f"{json.dumps(origins)}\n")
-    sys.stdout.flush()
-    await asyncio.gather(*serving)
-
-
-asyncio.run(main())
+serve(app)

@@ -3,13 +3,8 @@
 Arguments: the modes. Prints one line: a JSON object of their origins, by mode.
 """
 
-import asyncio
-import json
-import socket
-import sys
 from typing import Any
 
-import uvicorn
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
@@ -34,6 +29,7 @@ from a2a.utils.signing import create_agent_card_signer
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from jwt.algorithms import ECAlgorithm
+from listening import serve
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -151,19 +147,4 @@ def app(mode: str, origin: str) -> Starlette:
     return Starlette(routes=routes)
 
 
-async def main() -> None:
-    serving = []
-    origins = {}
-    for mode in sys.argv[1:]:
-        listener = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's algorithm on
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        origins[mode] = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server = uvicorn.Server(uvicorn.Config(app(mode, origins[mode]), log_level="error"))
-        serving.append(server.serve(sockets=[listener]))
-    sys.stdout.write(f"{json.dumps(origins)}\n")
-    sys.stdout.flush()
-    await asyncio.gather(*serving)
-
-
-asyncio.run(main())
+serve(app)

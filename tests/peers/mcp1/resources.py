@@ -3,12 +3,9 @@
 Arguments: NAME=ISSUER. Prints one line: a JSON object of their endpoints, by name.
 """
 
-import asyncio
-import json
-import socket
-import sys
+from typing import Any
 
-import uvicorn
+from listening import serve
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.fastmcp import FastMCP
@@ -19,28 +16,19 @@ class Verifier(TokenVerifier):
         return None
 
 
-def resource(name: str, port: int, issuer: str) -> FastMCP:
-    endpoint = f"http://127.0.0.1:{port}/{'sse' if name == 'sse' else 'mcp'}"
-    settings = AuthSettings(issuer_url=issuer, resource_server_url=endpoint, required_scopes=["forecasts"])
-    return FastMCP("weather", host="127.0.0.1", port=port, token_verifier=Verifier(), auth=settings)
+def path(argument: str) -> str:
+    return "/sse" if argument.startswith("sse=") else "/mcp"
 
 
-async def main() -> None:
-    serving = []
-    endpoints = {}
-    for argument in sys.argv[1:]:
-        name, _, issuer = argument.partition("=")
-        listener = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's algorithm on
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        port = listener.getsockname()[1]
-        server = resource(name, port, issuer)
-        app = server.sse_app() if name == "sse" else server.streamable_http_app()
-        endpoints[name] = f"http://127.0.0.1:{port}/{'sse' if name == 'sse' else 'mcp'}"
-        serving.append(uvicorn.Server(uvicorn.Config(app, log_level="error")).serve(sockets=[listener]))
-    sys.stdout.write(f"{json.dumps(endpoints)}\n")
-    sys.stdout.flush()
-    await asyncio.gather(*serving)
+def app(argument: str, origin: str) -> Any:
+    settings = AuthSettings(
+        issuer_url=argument.partition("=")[2],
+        resource_server_url=origin + path(argument),
+        required_scopes=["forecasts"],
+    )
+    port = int(origin.rpartition(":")[2])
+    server = FastMCP("weather", host="127.0.0.1", port=port, token_verifier=Verifier(), auth=settings)
+    return server.sse_app() if path(argument) == "/sse" else server.streamable_http_app()
 
 
-asyncio.run(main())
+serve(app, path)

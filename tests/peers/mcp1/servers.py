@@ -3,18 +3,15 @@
 Arguments: the modes. Prints one line: a JSON object of their endpoints, by mode.
 """
 
-import asyncio
-import json
-import socket
-import sys
 from typing import Any
 
-import uvicorn
+from listening import serve
 from mcp.server.fastmcp import FastMCP
 
 
-def app(mode: str, port: int) -> Any:
-    host = "0.0.0.0" if mode == "open" else "127.0.0.1"  # a setting; what is bound is below
+def app(mode: str, origin: str) -> Any:
+    host = "0.0.0.0" if mode == "open" else "127.0.0.1"  # a setting; what is bound is another matter
+    port = int(origin.rpartition(":")[2])
     stateless = mode in ("stateless", "json")
     server = FastMCP("weather", host=host, port=port, stateless_http=stateless, json_response=mode == "json")
 
@@ -31,19 +28,4 @@ def app(mode: str, port: int) -> Any:
     return server.sse_app() if mode == "sse" else server.streamable_http_app()
 
 
-async def main() -> None:
-    serving = []
-    endpoints = {}
-    for mode in sys.argv[1:]:
-        listener = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's algorithm on
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        port = listener.getsockname()[1]
-        endpoints[mode] = f"http://127.0.0.1:{port}/{'sse' if mode == 'sse' else 'mcp'}"
-        serving.append(uvicorn.Server(uvicorn.Config(app(mode, port), log_level="error")).serve(sockets=[listener]))
-    sys.stdout.write(f"{json.dumps(endpoints)}\n")
-    sys.stdout.flush()
-    await asyncio.gather(*serving)
-
-
-asyncio.run(main())
+serve(app, lambda mode: "/sse" if mode == "sse" else "/mcp")

@@ -4,12 +4,9 @@ Arguments: NAME=ISSUER for a resource server of that authorization server, NAME=
 line: a JSON object of their endpoints, by name.
 """
 
-import asyncio
-import json
-import socket
-import sys
+from typing import Any
 
-import uvicorn
+from listening import serve
 from mcp.server.auth.provider import AccessToken, OAuthAuthorizationServerProvider, TokenVerifier
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.server.mcpserver import MCPServer
@@ -43,21 +40,8 @@ def resource(base: str, issuer: str) -> MCPServer:
     return MCPServer("weather", token_verifier=Verifier(), auth=settings)
 
 
-async def main() -> None:
-    serving = []
-    endpoints = {}
-    for argument in sys.argv[1:]:
-        name, _, issuer = argument.partition("=")
-        listener = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's algorithm on
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        endpoints[name] = f"{base}/mcp"
-        app = resource(base, issuer).streamable_http_app()
-        serving.append(uvicorn.Server(uvicorn.Config(app, log_level="error")).serve(sockets=[listener]))
-    sys.stdout.write(f"{json.dumps(endpoints)}\n")
-    sys.stdout.flush()
-    await asyncio.gather(*serving)
+def app(argument: str, origin: str) -> Any:
+    return resource(origin, argument.partition("=")[2]).streamable_http_app()
 
 
-asyncio.run(main())
+serve(app, lambda _: "/mcp")

@@ -3,13 +3,9 @@
 Arguments: the modes. Prints one line: a JSON object of their endpoints, by mode.
 """
 
-import asyncio
-import json
-import socket
-import sys
 from typing import Any
 
-import uvicorn
+from listening import serve
 from mcp.server.caching import CacheHint
 from mcp.server.mcpserver import MCPServer
 
@@ -26,7 +22,7 @@ class Unstable(MCPServer):
         return (tools[first:] + tools[:first])[: len(tools) - self.turn % 2]
 
 
-def app(mode: str) -> Any:
+def app(mode: str, origin: str) -> Any:
     hints = {"tools/list": CacheHint(ttl_ms=60_000, scope="public")} if mode == "cache" else None
     kind = Unstable if mode == "unstable" else MCPServer
     server = kind("weather", version="1.4.0", cache_hints=hints)
@@ -53,18 +49,4 @@ def app(mode: str) -> Any:
     return server.streamable_http_app(stateless_http=mode == "stateless", json_response=mode == "json")
 
 
-async def main() -> None:
-    serving = []
-    endpoints = {}
-    for mode in sys.argv[1:]:
-        listener = socket.socket(proto=socket.IPPROTO_TCP)  # else asyncio leaves Nagle's algorithm on
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        endpoints[mode] = f"http://127.0.0.1:{listener.getsockname()[1]}/{'sse' if mode == 'sse' else 'mcp'}"
-        serving.append(uvicorn.Server(uvicorn.Config(app(mode), log_level="error")).serve(sockets=[listener]))
-    sys.stdout.write(f"{json.dumps(endpoints)}\n")
-    sys.stdout.flush()
-    await asyncio.gather(*serving)
-
-
-asyncio.run(main())
+serve(app, lambda mode: "/sse" if mode == "sse" else "/mcp")
