@@ -1,6 +1,6 @@
 """A2A agents that are not there: cards of each version with nothing wrong with them, and a site that serves them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from parley.documents import agent_card
 from parley.documents.agent_card import Purpose
@@ -135,3 +135,43 @@ def faults(report: AuditorReport) -> list[int]:
 def message(report: AuditorReport, number: int) -> str:
     """The first Check of this number, as it is worded."""
     return next(one.message for one in report.checks if one.code.endswith(f"-{number}"))
+
+
+NASTY: list[object] = [
+    None,
+    True,
+    0,
+    -1.5,
+    "",
+    "\x1b[31m\u202e",
+    "x" * 3000,
+    "http://" + "[" * 500,
+    "//",
+    ":",
+    [],
+    [None],
+    [[]],
+    {},
+    {"": None},
+    {"name": None},
+    {"a": {"b": []}},
+]
+"""Values that stand where others are meant to."""
+
+
+def assert_harmless(report: AuditorReport, told: object) -> None:
+    """No rule crashed, and what is shown is clean and cut."""
+    assert not [one for one in report.untested if one.reason == "internal error"], told
+    for check in report.checks:
+        assert check.message.isprintable(), told
+        assert "x" * 201 not in check.message, told
+
+
+def fired_and_passed(reports: Iterable[AuditorReport]) -> tuple[set[int], set[int]]:
+    """The numbers of the rules that fired in any of the reports, and of those that passed in any."""
+    fired: set[int] = set()
+    passed: set[int] = set()
+    for report in reports:
+        fired |= {int(check.code.rpartition("-")[2]) for check in report.checks}
+        passed |= {int(code.rpartition("-")[2]) for code in report.passed}
+    return fired, passed

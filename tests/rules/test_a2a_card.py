@@ -5,10 +5,12 @@ import pytest
 from agents import (
     EARLY,
     HYBRID,
+    NASTY,
     SKILL,
     V0_2,
     V0_3,
     V1,
+    assert_harmless,
     auditor,
     changed,
     faults,
@@ -255,23 +257,6 @@ def test_fifteen_thousand_skills_are_read() -> None:
     assert "15000 skills" in message(report, 420)
 
 
-NASTY: list[object] = [
-    None,
-    True,
-    0,
-    -1.5,
-    "",
-    "\x1b[31m\u202e",
-    "x" * 3000,
-    [],
-    [None],
-    [[]],
-    {},
-    {"": None},
-    {"a": {"b": []}},
-]
-
-
 @pytest.mark.parametrize("card", [V1, V0_3, HYBRID], ids=["1.0", "0.3", "both"])
 def test_any_value_anywhere(card: dict[str, object]) -> None:
     """No member's type makes a rule crash, and what is shown is clean."""
@@ -284,7 +269,4 @@ def test_any_value_anywhere(card: dict[str, object]) -> None:
     nested += [("securitySchemes", {"key": {"openIdConnectUrl": value, "scheme": value}}) for value in NASTY]
     for name, value in nested:
         report = auditor(site(changed(card, **{name: value})).audit())
-        assert not [one for one in report.untested if one.reason == "internal error"], (name, value)
-        for check in report.checks:
-            assert check.message.isprintable()
-            assert "x" * 201 not in check.message
+        assert_harmless(report, (name, value))

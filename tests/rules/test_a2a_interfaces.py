@@ -8,13 +8,16 @@ import pytest
 from agents import (
     CURRENT,
     HYBRID,
+    NASTY,
     V0_2,
     V0_3,
     V1,
     AgentSite,
+    assert_harmless,
     auditor,
     changed,
     error,
+    fired_and_passed,
     interface,
     message,
     numbered,
@@ -301,31 +304,9 @@ def test_words(card: object, number: int, words: list[str]) -> None:
 
 
 def test_every_rule_fires_and_passes_somewhere() -> None:
-    fired: set[int] = set()
-    passed: set[int] = set()
-    for _, card, _ in CARDS:
-        report = judged(card)
-        fired |= set(told(report))
-        passed |= {int(code.rpartition("-")[2]) for code in report.passed}
-    assert fired == OURS
+    fired, passed = fired_and_passed(judged(card) for _, card, _ in CARDS)
+    assert fired >= OURS
     assert passed >= OURS
-
-
-NASTY: list[object] = [
-    None,
-    True,
-    0,
-    -1.5,
-    "",
-    "\x1b[31m\u202e",
-    "x" * 3000,
-    "http://" + "[" * 500,
-    "//",
-    ":",
-    [],
-    [None],
-    {},
-]
 
 
 @pytest.mark.parametrize("card", [V1, V0_3, HYBRID], ids=["1.0", "0.3", "both"])
@@ -340,10 +321,7 @@ def test_any_value_anywhere(card: dict[str, object]) -> None:
         ]
         for change in changes:
             report = judged(changed(card, **change))
-            assert not [one for one in report.untested if one.reason == "internal error"], change
-            for check in report.checks:
-                assert check.message.isprintable()
-                assert "x" * 201 not in check.message
+            assert_harmless(report, change)
 
 
 def test_findings_are_bounded() -> None:

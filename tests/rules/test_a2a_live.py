@@ -9,11 +9,13 @@ from agents import (
     ENDPOINT,
     HYBRID,
     LEGACY,
+    NASTY,
     SKILL,
     V0_2,
     V0_3,
     V1,
     AgentSite,
+    assert_harmless,
     auditor,
     changed,
     error,
@@ -277,21 +279,6 @@ def test_every_rule_fires_and_passes_somewhere() -> None:
     assert passed >= OURS - {150}  # which fires whenever it can
 
 
-NASTY: list[object] = [
-    None,
-    True,
-    0,
-    "",
-    "\x1b[31m\u202e",
-    "x" * 3000,
-    [],
-    [None],
-    {},
-    {"name": None},
-    {"a": {"b": []}},
-]
-
-
 @pytest.mark.parametrize("card", [EXTENDING, EXTENDING_0, EXTENDING_REST], ids=["1.0", "0.3", "REST"])
 def test_any_answer(card: dict[str, object]) -> None:
     deep: object = 0
@@ -309,7 +296,4 @@ def test_any_answer(card: dict[str, object]) -> None:
     for body in bodies:
         answer = Answer(body=body, headers=JSON)
         report = judged(card, answer, version=answer)
-        assert not [one for one in report.untested if one.reason == "internal error"], body
-        for check in report.checks:
-            assert check.message.isprintable()
-            assert "x" * 201 not in check.message
+        assert_harmless(report, body)

@@ -15,7 +15,7 @@ from parley.documents.agent_card import (
     snake,
 )
 from parley.rules.a2a_evidence import SCHEMA_0_3, V0_3, V1, A2aEvidence
-from parley.rules.rule import Composed, Finding, Findings, check
+from parley.rules.rule import Composed, Finding, Findings, check, listed
 from parley.wire.text import MISSING, clean, kind, plain, quoted
 
 LONG: Final = 4_000
@@ -139,8 +139,8 @@ class A2aCardRules(A2aEvidence):
         unknown = list(dict.fromkeys(_unknown(card.members)))
         if unknown:
             told = [f"{path}{_hint(path, known)}" for path, known in unknown[:_SHOWN]]
-            more = [f"and {len(unknown) - _SHOWN} more"] if len(unknown) > _SHOWN else []
-            yield Finding(nameOrUrl=card.name_or_url, cardUrl=card.url, members=Composed(", ".join([*told, *more])))
+            rest = [path for path, _ in unknown[_SHOWN:]]  # hints take time, and are not shown of these
+            yield Finding(nameOrUrl=card.name_or_url, cardUrl=card.url, members=listed([*told, *rest], _SHOWN))
 
     @check(
         106,
@@ -153,16 +153,14 @@ class A2aCardRules(A2aEvidence):
     def check_rule_extensions(self, card: AgentCard) -> Findings:
         """Says which are required, and which have no version in their URI."""
         told = []
-        listed = objects(card.capabilities, "extensions")
-        for _, one in listed[:_SHOWN]:
+        for _, one in objects(card.capabilities, "extensions"):
             uri = one.get("uri")
             notes = ["required"] if one.get("required") is True else []
             if isinstance(uri, str) and not re.search(r"\d", uri):
                 notes.append("no version in its URI")
             told.append(plain(uri) + (f" ({', '.join(notes)})" if notes else ""))
         if told:
-            more = [f"and {len(listed) - _SHOWN} more"] if len(listed) > _SHOWN else []
-            yield Finding(nameOrUrl=card.name_or_url, cardUrl=card.url, extensions=Composed(", ".join([*told, *more])))
+            yield Finding(nameOrUrl=card.name_or_url, cardUrl=card.url, extensions=listed(told))
 
     @check(
         107,
@@ -209,10 +207,7 @@ class A2aCardRules(A2aEvidence):
         """All in one finding. A required member that is null is missing, and told there."""
         found = list(dict.fromkeys(path for path, value in _optional(card) if value is None))
         if found:
-            more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-            yield Finding(
-                nameOrUrl=card.name_or_url, cardUrl=card.url, members=Composed(", ".join([*found[:_SHOWN], *more]))
-            )
+            yield Finding(nameOrUrl=card.name_or_url, cardUrl=card.url, members=listed(found))
 
     @check(
         321,
@@ -633,13 +628,11 @@ class A2aCardRules(A2aEvidence):
         """All known names in one finding; others' own names may be spelled as they like."""
         found = list(dict.fromkeys(_snake_case(card.members)))
         if found:
-            more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-            instead = ", ".join(dict.fromkeys(name for _, name in found[:_SHOWN]))
             yield Finding(
                 nameOrUrl=card.name_or_url,
                 cardUrl=card.url,
-                members=Composed(", ".join([*(path for path, _ in found[:_SHOWN]), *more])),
-                instead=Composed(instead),
+                members=listed(path for path, _ in found),
+                instead=listed(dict.fromkeys(name for _, name in found)),
             )
 
     @check(

@@ -11,7 +11,7 @@ from parley.documents.mcp_plan import STEPS, VERSIONS
 from parley.documents.mcp_reply import read
 from parley.documents.reach import Place, Reach, is_within, place, place_of, tunnel
 from parley.rules.a2a_evidence import PROTO, V0_3, V1, A2aEvidence, CardInterface
-from parley.rules.rule import Composed, Finding, Findings, check
+from parley.rules.rule import Composed, Finding, Findings, check, listed
 from parley.wire.text import clean, kind, quoted
 from parley.wire.url import CREDENTIALS, LONGEST, Url, UrlError
 
@@ -99,10 +99,7 @@ class A2aInterfaceRules(A2aEvidence):
             if here is not None and there is not None and there.reach is Reach.ANYWHERE:
                 hosts |= {} if _are_related(here.host, there.host) else {there.host: None}
         if hosts:
-            more = [f"and {len(hosts) - _SHOWN} more"] if len(hosts) > _SHOWN else []
-            yield Finding(
-                nameOrUrl=card.name_or_url, cardUrl=card.url, hosts=Composed(", ".join([*list(hosts)[:_SHOWN], *more]))
-            )
+            yield Finding(nameOrUrl=card.name_or_url, cardUrl=card.url, hosts=listed(hosts, _SHOWN))
 
     # Warnings.
 

@@ -8,14 +8,12 @@ from parley.documents.agent_card import AgentCard, Purpose, Scheme, Shape, View,
 from parley.documents.reach import Reach, is_within, place_of
 from parley.evidence import FailureCode
 from parley.rules.a2a_evidence import PROTO, SCHEMA_0_3, V1, A2aEvidence, CardScheme, Resolved
-from parley.rules.rule import Composed, Finding, Findings, Given, check
+from parley.rules.rule import Composed, Finding, Findings, Given, check, listed
 from parley.wire import strict_json
 from parley.wire.media_type import is_html
 from parley.wire.strict_json import NotJson
 from parley.wire.text import MISSING, clean, count, kind, plain, quoted
 from parley.wire.url import LONGEST
-
-_SHOWN: Final = 12
 
 _SCHEME: Final = f"{V1}#451-securityscheme"
 _FLOWS: Final = f"{V1}#457-oauthflows"
@@ -313,10 +311,7 @@ class A2aSecurityRules(A2aEvidence):
         """All in one finding. A required member that is null is told as missing."""
         found = [path for scheme in card.schemes for path in _nulls(scheme)]
         if found:
-            more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-            yield Finding(
-                nameOrUrl=card.name_or_url, cardUrl=card.url, members=Composed(", ".join([*found[:_SHOWN], *more]))
-            )
+            yield Finding(nameOrUrl=card.name_or_url, cardUrl=card.url, members=listed(found))
 
     @check(
         346,

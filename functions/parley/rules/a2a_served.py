@@ -8,7 +8,7 @@ from parley.documents.agent_card import CURRENT, LEGACY, Discovery, Document, Pu
 from parley.documents.location import Cause, Location
 from parley.evidence import Evidence, Exchange
 from parley.rules.a2a_evidence import V0_3, V1, A2aEvidence, ServedCard
-from parley.rules.rule import Composed, Finding, Findings, Given, check
+from parley.rules.rule import Composed, Finding, Findings, Given, check, listed
 from parley.wire.media_type import A2A, AGENT_CARD, JSON, essence
 from parley.wire.strict_json import NotJson, Parsed
 from parley.wire.text import MISSING, clean, kind, quoted
@@ -115,9 +115,9 @@ class A2aServedRules(A2aEvidence):
     def check_rule_none(self, nothing: Discovery) -> Findings:
         """Gives the reason per location; a dead claim is told by 400."""
         places = nothing.locations
-        told = [place.told for place in places[:_REASONS_SHOWN]]
+        told = listed((place.told for place in places), _REASONS_SHOWN, by="; ")
         locations = [{"url": place.url, "reason": place.reason} for place in places]
-        yield Finding(reasons=Composed("; ".join(told)), origin=self._origin(), locations=locations)
+        yield Finding(reasons=told, origin=self._origin(), locations=locations)
 
     @check(
         103,

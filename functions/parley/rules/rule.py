@@ -16,7 +16,7 @@ of it. The rule is called once for each, and never where there is none.
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from parley.evidence import Evidence
@@ -46,6 +46,13 @@ class Composed(str):
     """A text made by a rule from parts that are cut already; a stranger's own values are cut at 200 characters."""
 
     __slots__ = ()
+
+
+def listed(texts: Iterable[str], most: int = 12, *, by: str = ", ") -> Composed:
+    """Texts in one sentence: the first of them, and how many more there are."""
+    told = list(texts)
+    more = [f"and {len(told) - most} more"] if len(told) > most else []
+    return Composed(by.join([*told[:most], *more]))
 
 
 class Row(NamedTuple):

@@ -8,7 +8,7 @@ from parley.documents.location import Cause
 from parley.documents.server_card import Discovery, Document, Purpose, discovery
 from parley.evidence import Evidence, Exchange
 from parley.report import AuditorReport, Protocol, ProtocolReport, State, Status
-from parley.rules.rule import Composed, Finding, Findings, Given, RuleSet, check
+from parley.rules.rule import Composed, Finding, Findings, Given, RuleSet, check, listed
 from parley.wire.media_type import SERVER_CARD, essence
 from parley.wire.strict_json import NotJson
 from parley.wire.text import MISSING, clean, kind, plain, quoted
@@ -185,11 +185,8 @@ class ServerCardRules(RuleSet):
             )
         elif not search.documents:
             places = search.locations
-            told = [place.told for place in places[:_REASONS_SHOWN]]
-            if len(places) > _REASONS_SHOWN:
-                told.append(f"and {len(places) - _REASONS_SHOWN} more")
             yield Finding(
-                reasons=Composed("; ".join(told)),
+                reasons=listed((place.told for place in places), _REASONS_SHOWN, by="; "),
                 origin=origin,
                 locations=[{"url": place.url, "reason": place.reason} for place in places],
             )
