@@ -29,7 +29,7 @@ $(VENV)/.infra: $(VENV)/.dev requirements-infra.txt
 	$(VENV)/bin/uv pip install --quiet --python $(PY) --require-hashes -r requirements-infra.txt
 	touch $@
 
-run: $(VENV)/.run  ## serve the page and the API at http://127.0.0.1:8484
+run: $(VENV)/.run  ## serve the page and the API at http://127.0.0.1:8484 (PORT=... for another)
 	$(PY) -m parley serve --port $(PORT)
 
 test: $(VENV)/.infra  ## run every test (sets up a browser where there is none)
@@ -75,4 +75,5 @@ destroy: $(VENV)/.infra  ## remove it from AWS
 	npx --yes aws-cdk@2 destroy $(ARGS)
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .cache build dist cdk.out .hypothesis
+	rm -rf $(VENV) .cache build dist cdk.out .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find functions infra tests -name __pycache__ -prune -exec rm -rf {} +

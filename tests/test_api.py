@@ -439,7 +439,8 @@ def test_a_badge_shows_what_is_stored(badges: BadgeBench) -> None:
     assert badges.badge() == "Parley: success"
     assert badges.badge(protocol="serverCard") == "MCP Server Card: success (confirmed)"
     assert badges.badge(protocol="mcp").startswith("MCP server: ")
-    assert badges.badge(protocol="<script>", style="<script>") == "Parley: success"
+    assert badges.badge(protocol="", style="<script>") == "Parley: success"
+    assert badges.badge(protocol="<script>") == badges.badge(protocol="servercard") == "Parley: not checked"
     assert 'rx="0"' in badges.get("/badge", url=HOST, style="flat-square").body.decode()
     assert json.loads(badges.get("/badge.json", url=HOST).body)["message"] == "success"
     etag = badges.get("/badge", url=HOST).headers["ETag"]

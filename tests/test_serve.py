@@ -188,6 +188,11 @@ def test_the_page(parley: str) -> None:
         assert (response.status_code, response.headers["Content-Type"].partition(";")[0]) == (200, kind)
         assert "require-trusted-types-for 'script'" in response.headers["Content-Security-Policy"]
         assert response.headers["X-Content-Type-Options"] == "nosniff"
+    for path in ("/", "/healthz", "/v1/checks"):
+        whole = get(parley, path)
+        head = requests.head(f"{parley}{path}", timeout=10)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["Content-Length"] == str(len(whole.content))
     for path in ("/nothing", "/../pyproject.toml", "/app.js/", "/%2e%2e/README.md"):
         assert get(parley, path).status_code == 404
     assert requests.post(f"{parley}/", timeout=10).status_code == 405

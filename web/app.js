@@ -11,6 +11,7 @@ const WORST_FIRST = Object.keys(STATUS_WORDS);
 const STATE_WORDS = { not_detected: "not detected", indicated: "indicated", confirmed: "confirmed" };
 const PROTOCOL_NAMES = { serverCard: "MCP Server Card", mcp: "MCP server", a2a: "A2A Agent Card" };
 
+const NONE = "–"; // in a table's cell that has nothing to say
 const ANSWER_MS = 60_000; // the server answers within 25 s, with 202 at the latest
 const POLLS = 10; // 202s in a row after which an audit counts as lost
 const POLL_SECONDS = { least: 1, most: 10, unsaid: 3 };
@@ -143,6 +144,7 @@ function readReport(body) {
 function readProtocol(key, { state, status, because }) {
   const facts = (Array.isArray(because) ? because : []).map(textOf);
   return {
+    key,
     name: PROTOCOL_NAMES[key],
     state: Object.hasOwn(STATE_WORDS, state) ? state : "not_detected",
     status: statusOf(status),
@@ -150,12 +152,13 @@ function readProtocol(key, { state, status, because }) {
   };
 }
 
-function readAuditor({ name, title, status, checks, passed, notApplicable, untested }) {
+function readAuditor({ name, title, protocol, status, checks, passed, notApplicable, untested }) {
   const rank = (check) => WORST_FIRST.indexOf(check.status);
   const codes = (list) => (Array.isArray(list) ? list : []).map((code) => ({ code: textOf(code), reason: "" }));
   return {
     name: textOf(name),
     title: textOf(title) || textOf(name),
+    protocol: textOf(protocol),
     status: statusOf(status),
     checks: objects(checks)
       .map((check) => ({
@@ -259,7 +262,7 @@ function showReport(url, report, source) {
       summary(url, report, source),
       el("ul", { class: "protocols" }, ...report.protocols.map(protocolCard)),
       ...notCounted(report),
-      ...report.auditors.map(auditorSection),
+      ...foundFirst(report).map(auditorSection),
       el("p", { class: "facts quotes" }, "What these tables quote was written by the audited site, not by Parley."),
       more(report),
       elsewhere(report.url),
@@ -313,19 +316,29 @@ function protocolCard({ name, state, status, because }) {
   );
 }
 
-/** A FAIL of something that is not there at all does not count in the verdict; say so rather than hide it. */
-function notCounted({ protocols }) {
+/** The auditors: those of protocols that were found before those that had little to judge. */
+function foundFirst({ protocols, auditors }) {
+  const absent = protocols.filter(({ state }) => state === "not_detected").map(({ key }) => key);
+  const isAbsent = ({ protocol }) => absent.includes(protocol);
+  return [...auditors.filter((one) => !isAbsent(one)), ...auditors.filter(isAbsent)];
+}
+
+/** Protocols whose FAIL does not count in the verdict: they are not there at all, and another one is. */
+function setAside({ protocols }) {
   if (!protocols.some(({ state }) => state !== "not_detected")) return [];
-  return protocols
-    .filter(({ state, status }) => state === "not_detected" && status === "FAIL")
-    .map(({ name }) =>
-      el(
-        "p",
-        { class: "notice WARNING" },
-        el("strong", {}, `${name}: not detected, and its audit failed.`),
-        " That does not count in the verdict above, because another protocol was found here.",
-      ),
-    );
+  return protocols.filter(({ state, status }) => state === "not_detected" && status === "FAIL");
+}
+
+/** Says what does not count, rather than hide it. */
+function notCounted(report) {
+  return setAside(report).map(({ name }) =>
+    el(
+      "p",
+      { class: "notice WARNING" },
+      el("strong", {}, `${name}: not detected, and its audit failed.`),
+      " That does not count in the verdict above, because another protocol was found here.",
+    ),
+  );
 }
 
 function auditorSection({ name, title, status, checks, passed, untested }) {
@@ -337,7 +350,7 @@ function auditorSection({ name, title, status, checks, passed, untested }) {
     chip(check.status, CHECK_WORDS),
     codeLink(check.code),
     check.message,
-    check.recommendation || "–",
+    check.recommendation || NONE,
     { class: check.status, id: anchorOf(check.code, seen) },
   ]);
   const content = rows.length ? table(`Checks of ${title}`, ["Status", "Code", "What was seen", "What to do"], rows, "checks") : el("p", { class: "facts" }, idle ? "Nothing here for this auditor to judge." : "No findings.");
@@ -349,7 +362,8 @@ function table(label, columns, rows, kind) {
   const head = el("tr", { role: "row" }, ...columns.map((column) => el("th", { role: "columnheader", scope: "col" }, column)));
   const body = rows.map((row) => {
     const cells = row.slice(0, -1);
-    return el("tr", { role: "row", ...row.at(-1) }, ...cells.map((cell, at) => el("td", { role: "cell", "data-label": columns[at] }, cell)));
+    const cellOf = (cell, at) => el("td", { role: "cell", "data-label": columns[at], class: cell === NONE && "none" }, cell);
+    return el("tr", { role: "row", ...row.at(-1) }, ...cells.map(cellOf));
   });
   return el(
     "table",
@@ -411,7 +425,7 @@ function requests(attempts) {
     textOf(purpose),
     el("code", {}, textOf(method)),
     el("span", { class: "url" }, textOf(url)),
-    textOf(httpStatus) || "–",
+    textOf(httpStatus) || NONE,
     textOf(outcome),
     textOf(durationMs),
     {},
@@ -514,8 +528,11 @@ function parseUrl(text) {
 /** One word for a POSIX shell: inside single quotes only a single quote means anything, and that is encoded. */
 const shellWord = (url) => `'${url.replaceAll("'", "%27")}'`;
 
-function counted({ auditors }) {
-  const count = (status) => auditors.flatMap(({ checks }) => checks).filter((check) => check.status === status).length;
+function counted(report) {
+  const { auditors } = report;
+  const aside = setAside(report).map(({ key }) => key);
+  const counting = auditors.filter(({ protocol }) => !aside.includes(protocol)).flatMap(({ checks }) => checks);
+  const count = (status) => counting.filter((check) => check.status === status).length;
   const total = (list) => auditors.reduce((sum, auditor) => sum + auditor[list].length, 0);
   const parts = [
     [count("FAIL"), "failed"],

@@ -183,7 +183,7 @@ class Api:
         readable = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}
         response = _with(response, readable if request.method != "POST" else {})
         return (
-            ApiResponse(status=response.status, headers=response.headers, body=b"")
+            response._replace(headers={**response.headers, "Content-Length": str(len(response.body))}, body=b"")
             if request.method == "HEAD"
             else response
         )
@@ -230,8 +230,9 @@ class Api:
 
     def _badge(self, request: ApiRequest, audience: Audience) -> tuple[str | None, str, str | None]:
         """The protocol, the word and the state that a badge shows. Whatever is wrong, there is a badge."""
-        protocol = request.query.get("protocol")
-        protocol = protocol if protocol in PROTOCOLS else None
+        protocol = request.query.get("protocol") or None
+        if protocol is not None and protocol not in PROTOCOLS:
+            return None, badge.NOT_CHECKED, None  # a misspelt one must not show another's verdict
         asked = request.query.get("url", "")
         key = self._key(audience, asked)
         try:

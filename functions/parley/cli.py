@@ -35,8 +35,8 @@ _OWN_HEADERS: Final = frozenset(
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 
 _EPILOG: Final = """\
-exit codes: 0 passed; 1 findings at or above --fail-on; 2 wrong usage, a URL that may not be audited, or
-nothing that was asked gave an answer to judge by
+exit codes: 0 passed; 1 findings at or above --fail-on; 2 wrong usage, a URL that may not be audited, or an audit
+that proves nothing about the site (a bot wall, Parley's own limits)
 """
 
 

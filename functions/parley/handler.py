@@ -77,6 +77,7 @@ def _every_route() -> Response[str]:
     event: dict[str, Any] = app.current_event.raw_event
     answer = _api()(_request(event), _audience(event, app.lambda_context))
     headers = dict(answer.headers)
+    headers.pop("Content-Length", None)  # API Gateway counts for itself
     if headers.get("X-Parley-Cache") == "miss":
         metrics.add_metric(name="Audit", unit=MetricUnit.Count, value=1)
     if "X-Parley-Store" in headers:

@@ -100,7 +100,7 @@ class Report(NamedTuple):
     """All auditors' Checks, the states and the attempts.
 
     ``refusal`` says why the asker is at fault (no URL, or one that may not be visited), ``conclusive`` is False if
-    nothing that was asked got an answer to judge by. ``url`` and ``origin`` are harmless to show; ``origin`` is
+    nothing follows from it about the site. ``url`` and ``origin`` are harmless to show; ``origin`` is
     None where there is none. ``audited_at`` is RFC 3339 in UTC.
     """
 

@@ -99,8 +99,8 @@ class Server:
         """PEP 3333."""
         path = environ["PATH_INFO"]
         response = self._page(environ["REQUEST_METHOD"], path) if path in _PAGE else self._answer(environ)
-        headers = {**_EVERYWHERE, **response.headers, "Content-Length": str(len(response.body))}
-        if environ["REQUEST_METHOD"] == "HEAD" or response.status in (204, 304):
+        headers = {**_EVERYWHERE, "Content-Length": str(len(response.body)), **response.headers}
+        if response.status in (204, 304):
             headers.pop("Content-Length")
         start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(headers.items()))
         return [response.body]
@@ -124,7 +124,12 @@ class Server:
             return ApiResponse(status=405, headers={"Allow": "GET, HEAD"}, body=b"")
         name, content_type = _PAGE[path]
         body = (self._web / name).read_bytes()
-        headers = {"Content-Type": content_type, "Cache-Control": "no-cache", "Content-Security-Policy": _CSP}
+        headers = {
+            "Content-Type": content_type,
+            "Content-Length": str(len(body)),
+            "Cache-Control": "no-cache",
+            "Content-Security-Policy": _CSP,
+        }
         return ApiResponse(status=200, headers=headers, body=b"" if method == "HEAD" else body)
 
     def _within_bounds(self, name: str, policy: Policy) -> Audience:

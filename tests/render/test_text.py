@@ -2,6 +2,7 @@
 
 import io
 
+import agents
 from parley.render.report_json import report_json
 from parley.render.terminal import print_report
 from parley.render.text import text
@@ -23,6 +24,21 @@ def test_worst_first_and_every_list() -> None:
     assert first == ["FAIL", "WARNING", "INFORMATION"]
     assert any(line.startswith("  passed: 400, 401, 402") for line in lines)
     assert any(line.startswith("  not applicable: 200") for line in lines)
+
+
+def test_what_was_found_comes_first() -> None:
+    report = report_json(agents.site(agents.V1).audit())
+    assert next(line for line in text(report).splitlines() if line.startswith(("37A-", "PARLEY-"))).startswith(
+        "PARLEY-A2aAgentCardAuditor: "
+    )
+    shown = shown_in_a_terminal(agents.site(agents.V1))
+    assert shown.index("PARLEY-A2aAgentCardAuditor") < shown.index("37A-McpServerCardAuditor")
+
+
+def test_an_auditor_without_checks_has_no_table() -> None:
+    lines = shown_in_a_terminal(Site({})).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("PARLEY-McpAuthAuditor"))
+    assert lines[at + 1].strip().startswith("not applicable")
 
 
 def test_an_auditor_with_nothing_to_judge_is_not_applicable() -> None:

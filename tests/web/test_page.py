@@ -98,6 +98,7 @@ def test_a_fail_that_does_not_count_has_a_line_of_its_own(page: Page, site: Site
     verdict(page, "success")
     expect(page.locator(".notice")).to_contain_text("MCP Server Card: not detected, and its audit failed.")
     expect(page.locator(".protocols > li").nth(2)).to_contain_text("indicated not checked")
+    expect(page.locator(".summary .counts")).not_to_contain_text("failed")
 
 
 def test_a_stored_report_says_so_and_waits_for_its_cooldown(page: Page, site: Site) -> None:

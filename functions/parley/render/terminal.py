@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from parley.render.report_json import AuditorJson, ReportJson
-from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, listed, number, verdict, worst_first
+from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, found_first, listed, number, verdict, worst_first
 from parley.wire.text import count
 
 _STYLES: Final = {"FAIL": "bold red", "WARNING": "bold yellow", "SUCCESS": "bold green", "INFORMATION": "dim"}
@@ -21,10 +21,11 @@ def print_report(report: ReportJson, out: TextIO) -> None:
     """Print to a terminal. All text is set as it is: nothing in it is read as markup."""
     console = Console(file=out, highlight=False, soft_wrap=False)
     console.print(_head(report))
-    for auditor in report["auditors"]:
+    for auditor in found_first(report):
         console.print()
         console.print(Text(auditor["name"], style="bold"), Text(verdict(auditor), _STYLES[auditor["status"]]))
-        console.print(_checks(auditor, narrow=console.width < _NARROW))
+        if auditor["checks"]:
+            console.print(_checks(auditor, narrow=console.width < _NARROW))
         console.print(Padding(_rest(auditor), (0, 0, 0, 2)))
 
 
@@ -59,7 +60,7 @@ def _checks(auditor: AuditorJson, *, narrow: bool) -> RenderableType:
                     Group(
                         Text.assemble((check["status"], _STYLES[check["status"]]), "  ", check["code"]),
                         Padding(Text(check["message"]), (0, 0, 0, 2)),
-                        Padding(Text(check["recommendation"], style="cyan"), (0, 0, 0, 2)),
+                        *_advice(check["recommendation"]),
                     ),
                     (0, 0, 0, 2),
                 )
@@ -79,6 +80,10 @@ def _checks(auditor: AuditorJson, *, narrow: bool) -> RenderableType:
             Text(check["recommendation"], style="cyan"),
         )
     return table
+
+
+def _advice(recommendation: str) -> list[RenderableType]:
+    return [Padding(Text(f"-> {recommendation}", style="cyan"), (0, 0, 0, 2))] if recommendation else []
 
 
 def _rest(auditor: AuditorJson) -> RenderableType:

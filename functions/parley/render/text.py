@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from parley.render.report_json import ReportJson
-from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, listed, verdict, worst_first
+from parley.render.words import PROTOCOLS, STATES, VERDICTS, aside, found_first, listed, verdict, worst_first
 from parley.wire.text import count
 
 
@@ -21,7 +21,7 @@ def _lines(report: ReportJson) -> Iterator[str]:
         for fact in protocol["because"]:
             yield f"  {fact}"
     yield from aside(report)
-    for auditor in report["auditors"]:
+    for auditor in found_first(report):
         yield ""
         yield f"{auditor['name']}: {verdict(auditor)}"
         for check in worst_first(auditor["checks"]):

@@ -1,4 +1,4 @@
-"""The words that people read for states, statuses and protocols; the same in the terminal, in text and in the page."""
+"""What people read of states, statuses and protocols, in the terminal and in text; the page has words of its own."""
 
 from typing import Final
 
@@ -29,6 +29,12 @@ def verdict(auditor: AuditorJson) -> str:
 def worst_first(checks: list[CheckJson]) -> list[CheckJson]:
     """Checks in the order in which a person wants them; of one status as the rules are numbered."""
     return sorted(checks, key=lambda check: _WORST_FIRST[check["status"]])
+
+
+def found_first(report: ReportJson) -> list[AuditorJson]:
+    """The auditors: those of protocols that were found before those that had little to judge."""
+    absent = [name for name, protocol in report["protocols"].items() if protocol["state"] == "not_detected"]
+    return sorted(report["auditors"], key=lambda auditor: auditor["protocol"] in absent)
 
 
 def aside(report: ReportJson) -> list[str]:
