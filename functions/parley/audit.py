@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from parley.documents import credentials
+from parley.documents import ai_catalog, allowance, credentials
 from parley.documents.mcp import gate_among
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
 from parley.probes import a2a, mcp, oauth, server_card
@@ -79,8 +79,12 @@ def gather(
             else:
                 with ThreadPoolExecutor(2, thread_name_prefix="cards") as pool:
                     cards = pool.submit(lambda: list(server_card.gather(target, door, origin)))
-                    agents = pool.submit(a2a.gather, target, door, origin, cards.result)
-                    said = mcp.gather(target, door, cards.result)
+
+                    def found() -> tuple[Exchange, ...]:
+                        return allowance.within(cards.result())
+
+                    agents = pool.submit(a2a.gather, target, door, origin, found)
+                    said = mcp.gather(target, door, found)
                     exchanges.extend([*cards.result(), *said])
                     if (gate := gate_among(exchanges, target)) is not None:
                         exchanges.extend(oauth.gather(gate, door, origin))
@@ -99,9 +103,11 @@ def gather(
 def judge(evidence: Evidence) -> Report:
     """Let every auditor judge the evidence. Pure: the same evidence gives the same report."""
     try:
-        return _judge(credentials.masked(evidence))
+        return _judge(credentials.masked(allowance.affordable(evidence)))
     finally:
         strict_json.forget()
+        ai_catalog.forget()
+        credentials.forget()
 
 
 def _judge(evidence: Evidence) -> Report:

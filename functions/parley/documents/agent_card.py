@@ -9,11 +9,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from parley.documents import server_card
-from parley.documents.ai_catalog import LINKS, Inline, Link, entries, links, why_none
+from parley.documents.ai_catalog import LINKS, Inline, entries, links, why_none
 from parley.documents.location import Cause, Location, kept_waiting, location
 from parley.evidence import Evidence, Exchange
 from parley.wire import strict_json
@@ -201,7 +201,7 @@ class AgentCard:
         """What served it; None for one in the catalog itself."""
         return self.document.exchange
 
-    @property
+    @cached_property
     def name_or_url(self) -> str:
         """``{nameOrUrl}``: how the card's owner will know it."""
         name = self.members.get("name")
@@ -212,7 +212,7 @@ class AgentCard:
         """The version that the card as a whole claims; None if it claims none."""
         return self.members.get("protocolVersion")
 
-    @property
+    @cached_property
     def views(self) -> tuple[View, ...]:
         """Who can read it: a hybrid card is judged as both."""
         match self.shape:
@@ -296,7 +296,7 @@ class Discovery(NamedTuple):
     ``locations`` gave no document, and ``claims`` are those of them where somebody said that there is one;
     ``refused`` are answers 401 and 403, and ``broken`` those of 5xx, at places where a card is due. ``is_catch_all``
     tells that the site answers with 200 whatever it is asked for. ``unfollowed`` counts the catalog links beyond the
-    limit.
+    limit, and ``unread`` the cards in catalogs themselves.
     """
 
     documents: tuple[Document, ...]
@@ -307,6 +307,7 @@ class Discovery(NamedTuple):
     broken: tuple[Exchange, ...]
     is_catch_all: bool
     unfollowed: int
+    unread: int
 
 
 def discovery(evidence: Evidence) -> Discovery:
@@ -318,13 +319,10 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
     """Read the exchanges there are so far; ``given`` is the URL that the audit is about."""
     asked = {purpose: [one for one in exchanges if one.purpose == purpose] for purpose in Purpose}
     waited = kept_waiting(exchanges)
-    listed = [
-        entry
-        for exchange in exchanges
-        if exchange.purpose == server_card.Purpose.CATALOG
-        for entry in entries(exchange, AGENT_CARD)
-    ]
+    catalogs = [one for one in exchanges if one.purpose == server_card.Purpose.CATALOG]
+    listed = [entry for catalog in catalogs for entry in entries(catalog, AGENT_CARD)]
     linked = links(listed)
+    inline = [entry for entry in listed if isinstance(entry, Inline)]
     found: list[Document] = []
     claims = [
         Location(url=link.url, reason=link.problem, cause=Cause.ABSENT, linked=True)
@@ -333,14 +331,14 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
     ]
     locations = claims + [
         location(one, why_none(one, "Agent Card"), linked=False, waited=waited)
-        for one in exchanges
-        if one.purpose == server_card.Purpose.CATALOG and not entries(one, AGENT_CARD)
+        for one in catalogs
+        if not entries(one, AGENT_CARD)
     ]
     refused: list[Exchange] = []
     broken: list[Exchange] = []
     for purpose in (Purpose.ASKED, Purpose.CURRENT, Purpose.LINK, Purpose.LEGACY):
         if purpose is Purpose.LEGACY:
-            _add_inline(found, listed)
+            _add_inline(found, inline[:LINKS])
         for exchange in asked[purpose]:
             is_claimed = purpose in (Purpose.ASKED, Purpose.LINK) or exchange.url in (given, *linked)
             place = location(exchange, "is a web page", linked=exchange.url in linked, waited=waited)
@@ -369,6 +367,7 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
         broken=tuple(broken),
         is_catch_all=is_catch_all,
         unfollowed=max(0, sum(link.problem is None for link in linked.values()) - LINKS),
+        unread=max(0, len(inline) - LINKS),
     )
 
 
@@ -380,19 +379,18 @@ def _is_alike(sibling: Exchange, found: Iterable[Document]) -> bool:
     return any(one.members is not None and one.members.keys() == other.members.keys() for one in found)
 
 
-def _add_inline(found: list[Document], listed: Iterable[Link | Inline]) -> None:
-    for entry in listed:
-        if isinstance(entry, Inline):
-            content = Parsed(entry.value, frozenset())
-            one = Document(
-                url=entry.url,
-                purpose=Purpose.LINK,
-                exchange=None,
-                content=content,
-                is_html=False,
-                is_claimed=True,
-            )
-            _add(found, one)
+def _add_inline(found: list[Document], inline: Iterable[Inline]) -> None:
+    for entry in inline:
+        content = Parsed(entry.value, frozenset())
+        one = Document(
+            url=entry.url,
+            purpose=Purpose.LINK,
+            exchange=None,
+            content=content,
+            is_html=False,
+            is_claimed=True,
+        )
+        _add(found, one)
 
 
 def _served(exchange: Exchange, purpose: Purpose, *, is_claimed: bool, by_http: bool) -> Document:
@@ -438,6 +436,7 @@ _A2A_VERSION = r"v?[01]\.\d+(\.\d+)*"
 _SNAKE = r"(?<=[a-z0-9])([A-Z])"
 
 
+@lru_cache(maxsize=256)
 def snake(name: str) -> str:
     """A member's name as Protocol Buffers have it: ``default_input_modes``."""
     return re.sub(_SNAKE, r"_\1", name).lower()

@@ -1,6 +1,7 @@
 """AI Catalogs: the entries that name a document of one media type, by link or in the catalog itself."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from parley.evidence import Exchange
@@ -13,7 +14,7 @@ from parley.wire.url import Url, UrlError
 CATALOG: Final = "/.well-known/ai-catalog.json"
 
 LINKS: Final = 20
-"""Catalog links to documents of one type that are followed."""
+"""Catalog links to documents of one type that are followed, and as many that stand in catalogs are read."""
 
 
 class Link(NamedTuple):
@@ -35,26 +36,34 @@ class Inline(NamedTuple):
     value: object
 
 
-def entries(catalog: Exchange, media_type: str) -> list[Link | Inline]:
+def entries(catalog: Exchange, media_type: str) -> tuple[Link | Inline, ...]:
     """The entries of a fetched AI Catalog for documents of this type; none if it is no catalog.
 
     Older catalogs write ``mediaType`` for ``type``. Of an entry with both ``url`` and ``data``, the ``url`` counts.
     """
-    if catalog.answered != 200:
-        return []
-    parsed = strict_json.parse(catalog.body)
-    match parsed:
+    return _entries(catalog.body, catalog.final_url, media_type) if catalog.answered == 200 else ()
+
+
+@lru_cache(maxsize=8)
+def _entries(body: bytes, url: str, media_type: str) -> tuple[Link | Inline, ...]:
+    """Kept for a while, as probes and rules ask several times, and a catalog may have twelve thousand links."""
+    match strict_json.parse(body):
         case Parsed(value={"entries": list(listed)}):
             pass
         case _:
-            return []
-    base = Url.parse(catalog.final_url)
-    return [
+            return ()
+    base = Url.parse(url)
+    return tuple(
         entry
         for index, item in enumerate(listed)
         if isinstance(item, dict) and _is_of(media_type, item)
         if (entry := _entry(item, f"{base}#/entries/{index}", base))
-    ]
+    )
+
+
+def forget() -> None:
+    """Let go of what was read, as :func:`parley.wire.strict_json.forget` does."""
+    _entries.cache_clear()
 
 
 def links(found: Iterable[Link | Inline]) -> dict[str, Link]:

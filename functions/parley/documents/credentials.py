@@ -170,21 +170,17 @@ def search(raw: bytes, numbers: dict[str, int] | None = None) -> Search:
     ``numbers`` are those of credentials found before, for :func:`mask`; new ones are added to it.
     """
     numbers = {} if numbers is None else numbers
-    if not isinstance(strict_json.parse(raw), Parsed):
-        text = raw.decode("utf-8", "replace")
-        hits = _hits([_Text(text, None, False, None)]).get(0, [])
-        if not hits:
-            return Search((), raw)
+    by_literal = _found(raw)
+    if not by_literal:
+        return Search((), raw)
+    texts = _texts(raw)
+    if texts is None:
+        text, hits = raw.decode("utf-8", "replace"), by_literal[0]
         lines = _line_counter(text)
         found = [_credential(f"line {lines(hit.start)}", False, hit, text) for hit in hits]
         return Search(tuple(found), _masked(text, hits, numbers).encode("utf-8"))
     text = raw.decode("utf-8")
     bom, text = text[: text.startswith("\ufeff")], text.removeprefix("\ufeff")
-    texts: list[_Text] = []
-    _walk(json.loads(text, object_pairs_hook=_Members), None, texts)
-    by_literal = _hits(texts)
-    if not by_literal:
-        return Search((), raw)
     shown = {number: _masked(texts[number].text, hits, numbers) for number, hits in by_literal.items()}
     credentials = tuple(
         _credential(_path(texts[number].place, shown), texts[number].is_name, hit, texts[number].text)
@@ -192,6 +188,27 @@ def search(raw: bytes, numbers: dict[str, int] | None = None) -> Search:
         for hit in hits
     )
     return Search(credentials, (bom + _rewritten(text, shown)).encode("utf-8"))
+
+
+def forget() -> None:
+    """Let go of what was found, as :func:`parley.wire.strict_json.forget` does."""
+    _found.cache_clear()
+
+
+@lru_cache(maxsize=32)
+def _found(raw: bytes) -> dict[int, list[_Hit]]:
+    """What :func:`_hits` gives for a document. Kept for a while: it is masked for most rules, and searched by one."""
+    texts = _texts(raw)
+    return _hits([_Text(raw.decode("utf-8", "replace"), None, False, None)] if texts is None else texts)
+
+
+def _texts(raw: bytes) -> list[_Text] | None:
+    """All strings of a document, in the order in which they are written; None if it is not JSON."""
+    if not isinstance(strict_json.parse(raw), Parsed):
+        return None
+    texts: list[_Text] = []
+    _walk(json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_Members), None, texts)
+    return texts
 
 
 def mask(value: str, number: int) -> str:
@@ -207,15 +224,21 @@ def masked(evidence: Evidence) -> Evidence:
     ``original``, to be searched, and to check signatures over.
     """
     bodies: dict[int, bytes] = {}
+    searched: dict[bytes, bytes | None] = {}
     numbers: dict[str, int] = {}
     passwords: set[str] = set()
     for number, exchange in enumerate(evidence.exchanges):
         if exchange.purpose in _CARDS and exchange.answered == 200 and exchange.body:
+            if exchange.body in searched:  # a site may answer the same to all that it is asked for
+                if (known := searched[exchange.body]) is not None:
+                    bodies[number] = known
+                continue
             try:
                 found = search(exchange.body, numbers)
             except Exception:  # the rule that searches again will be untested for it, and the audit goes on
                 log.exception("a document could not be searched for credentials")
                 continue
+            searched[exchange.body] = found.masked if found.credentials else None
             if found.credentials:
                 bodies[number] = found.masked
                 passwords |= {one.value for one in found.credentials if one.sort == URL_PASSWORD}
@@ -274,13 +297,13 @@ def _walk(value: object, place: _Place | None, texts: list[_Text], known: str | 
 
 def _known(name: str, value: object, *, is_key: bool) -> str | None:
     """What a member's own name makes its value. A bare key of 64 digits looks like any hash."""
-    if not isinstance(value, str) or _is_placeholder(value):
+    if not isinstance(value, str) or len(value) < 20:
         return None
     if is_key and name in _PRIVATE_MEMBERS and _pattern(r"[\w-]{20,}").fullmatch(value):
-        return "private key (JWK)"
-    if _pattern(r"(?:0x)?[0-9a-fA-F]{64}").fullmatch(value):
+        return None if _is_placeholder(value) else "private key (JWK)"
+    if len(value) in (64, 66) and _pattern(r"(?:0x)?[0-9a-fA-F]{64}").fullmatch(value):
         plain = name[:_NAME].lower().replace("_", "").replace("-", "")
-        if plain.endswith(("privatekey", "secretkey")):
+        if plain.endswith(("privatekey", "secretkey")) and not _is_placeholder(value):
             return "private key"
     return None
 

@@ -44,11 +44,15 @@ class Document(NamedTuple):
 
 
 class Discovery(NamedTuple):
-    """What looking for Server Cards came to. ``unfollowed`` counts the catalog links beyond the limit."""
+    """What looking for Server Cards came to.
+
+    ``unfollowed`` counts the catalog links beyond the limit, ``unread`` the cards in catalogs themselves.
+    """
 
     documents: tuple[Document, ...]
     locations: tuple[Location, ...]
     unfollowed: int
+    unread: int
 
 
 def discovery(evidence: Evidence) -> Discovery:
@@ -60,11 +64,14 @@ def discovery(evidence: Evidence) -> Discovery:
     documents: dict[str, Document] = {}
     locations: list[Location] = []
     listed: list[Link | Inline] = []
+    unread = 0
     for catalog in asked[Purpose.CATALOG]:
         found = entries(catalog, SERVER_CARD)
         if not found:
             locations.append(_location(catalog, Purpose.CATALOG, waited))
-        documents |= {entry.url: _inline(entry) for entry in found if isinstance(entry, Inline)}
+        inline = [entry for entry in found if isinstance(entry, Inline)]
+        documents |= {entry.url: _inline(entry) for entry in inline[:LINKS]}
+        unread += len(inline[LINKS:])
         listed.extend(found)
     linked = links(listed)
     locations += [
@@ -90,6 +97,7 @@ def discovery(evidence: Evidence) -> Discovery:
         documents=tuple(documents.values()),
         locations=tuple(locations),
         unfollowed=max(0, sum(link.problem is None for link in linked.values()) - LINKS),
+        unread=unread,
     )
 
 

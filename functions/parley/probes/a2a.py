@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from parley.documents import server_card
+from parley.documents import allowance, server_card
 from parley.documents.agent_card import (
     CURRENT,
     KEYS,
@@ -65,7 +65,7 @@ def gather(target: Target, fetch: Fetch, origin: str, catalogs: Callable[[], Seq
         fetch, [get(Purpose.LINK, url, _ACCEPT_LINKED, A2A_Version=VERSION) for url in followed if url not in known]
     )
 
-    found = discover([*listed, *said], given)
+    found = discover(allowance.within([*listed, *said]), given)
     if found.cards:
         further = [get(purpose, url, JSON) for purpose, url in _named(found.cards)]
         card = next((card for card in found.cards if live(card) is not None), None)

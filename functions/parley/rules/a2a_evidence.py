@@ -143,11 +143,11 @@ class A2aEvidence(RuleSet):
 
     def interface(self) -> Given[CardInterface]:
         """Every interface of every card, those of both views."""
-        return Given(tuple(CardInterface(card, one) for card in self.cards for one in card.interfaces), self._missing())
+        return Given(self._interfaces, self._missing())
 
     def scheme(self) -> Given[CardScheme]:
         """Every security scheme of every card."""
-        return Given(tuple(CardScheme(card, one) for card in self.cards for one in card.schemes), self._missing())
+        return Given(self._schemes, self._missing())
 
     def metadata(self) -> Given[Resolved]:
         """Every OpenID configuration and OAuth metadata that a card names, with what came of it.
@@ -179,6 +179,14 @@ class A2aEvidence(RuleSet):
 
     def _of(self, view: View) -> Given[AgentCard]:
         return Given(tuple(card for card in self.cards if view in card.views), self._missing())
+
+    @cached_property
+    def _interfaces(self) -> tuple[CardInterface, ...]:
+        return tuple(CardInterface(card, one) for card in self.cards for one in card.interfaces)
+
+    @cached_property
+    def _schemes(self) -> tuple[CardScheme, ...]:
+        return tuple(CardScheme(card, one) for card in self.cards for one in card.schemes)
 
     @cached_property
     def _metadata(self) -> Given[Resolved]:
@@ -221,6 +229,8 @@ class A2aEvidence(RuleSet):
         """What kept a document from being had, other than that there is none. A broken link is no such thing."""
         if self.found.unfollowed:
             return f"{self.found.unfollowed} more catalog links were not followed"
+        if self.found.unread:
+            return f"{self.found.unread} more cards in the AI Catalog itself were not read"
         if self.unread is not None:
             return self.unread
         for place in self.found.locations:

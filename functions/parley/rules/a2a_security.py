@@ -1,11 +1,12 @@
 """How an Agent Card says that its clients are to be authenticated: schemes and requirements, in either dialect."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from parley.documents.agent_card import AgentCard, Purpose, Scheme, Shape, View, absolute, snake
-from parley.documents.reach import Reach, is_within, place_of
+from parley.documents.reach import Place, Reach, is_within, place_of
 from parley.evidence import FailureCode
 from parley.rules.a2a_evidence import PROTO, SCHEMA_0_3, V1, A2aEvidence, CardScheme, Resolved
 from parley.rules.rule import Composed, Finding, Findings, Given, check, listed
@@ -179,7 +180,7 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_registered(self, scheme: CardScheme) -> Findings:
         """Letter case does not matter."""
-        for form in _forms(scheme):
+        for form in self._forms(scheme):
             value = form.members.get("scheme")
             if form.type == "http" and _is_token(value) and str(value).lower() not in _REGISTERED:
                 yield _finding(scheme.card, _Lack(f"{form.path}.scheme", quoted(value)))
@@ -199,7 +200,7 @@ class A2aSecurityRules(A2aEvidence):
     def check_rule_security_deprecated(self, scheme: CardScheme) -> Findings:
         """Each flow once, though a card for clients of both versions has it twice."""
         told = set()
-        for form in _forms(scheme):
+        for form in self._forms(scheme):
             for name in _flows(form):
                 if name in _DEPRECATED and name not in told:
                     told.add(name)
@@ -290,7 +291,7 @@ class A2aSecurityRules(A2aEvidence):
     def check_rule_security_one_dialect(self, hybrid: AgentCard) -> Findings:
         """An object may have the members of both."""
         for scheme in hybrid.schemes:
-            views = {form.view for form in _forms(CardScheme(hybrid, scheme))}
+            views = {form.view for form in self._forms(CardScheme(hybrid, scheme))}
             if len(views) == 1 and not _has_other_type(scheme):
                 view = next(iter(views))
                 yield _finding(hybrid, _Lack(scheme.path, view.value, _other(view).value))
@@ -324,7 +325,7 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_no_flow(self, scheme: CardScheme) -> Findings:
         """The URL of the authorization server's metadata will do."""
-        for form in _forms(scheme):
+        for form in self._forms(scheme):
             flows = form.members.get("flows")
             if form.view is not View.V0 or form.type != "oauth2" or not isinstance(flows, dict):
                 continue
@@ -345,11 +346,11 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_reach(self, scheme: CardScheme) -> Findings:
         """A card that is served on one's own machine or network may name what is there."""
-        here = place_of(scheme.card.url)
-        for path, value in _urls(scheme):
-            there = place_of(value)
-            if there is not None and there.reach is not Reach.ANYWHERE and not (here and is_within(there, here)):
-                yield _finding(scheme.card, _Lack(path, quoted(value), there.kind))
+        for path, value, there in self._urls(scheme):
+            if there is not None and there.reach is not Reach.ANYWHERE:
+                here = place_of(scheme.card.url)
+                if not (here and is_within(there, here)):
+                    yield _finding(scheme.card, _Lack(path, quoted(value), there.kind))
 
     # Faults.
 
@@ -490,7 +491,7 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_api_key(self, scheme: CardScheme) -> Findings:
         """The place is one of three words."""
-        for form in _forms(scheme):
+        for form in self._forms(scheme):
             if form.type == "apiKey":
                 for lack in _api_key_lacks(form):
                     yield _finding(scheme.card, lack)
@@ -506,7 +507,7 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_http(self, scheme: CardScheme) -> Findings:
         """A token, by RFC 9110."""
-        for form in _forms(scheme):
+        for form in self._forms(scheme):
             if form.type != "http":
                 continue
             path, value = f"{form.path}.scheme", form.members.get("scheme")
@@ -528,7 +529,7 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_openid(self, scheme: CardScheme) -> Findings:
         """Whether it leads anywhere is judged by what came of asking."""
-        for form in _forms(scheme):
+        for form in self._forms(scheme):
             if form.type == "openIdConnect":
                 lack = _url_lack(form.members, "openIdConnectUrl", form.path)
                 if lack is not None:
@@ -545,7 +546,7 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_flows(self, scheme: CardScheme) -> Findings:
         """A2A 0.x allows several, and has no deviceCode."""
-        for form in _forms(scheme):
+        for form in self._forms(scheme):
             if form.type != "oauth2":
                 continue
             path, flows = f"{form.path}.flows", form.members.get("flows")
@@ -569,7 +570,7 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_flow_members(self, scheme: CardScheme) -> Findings:
         """What may be absent may be empty, too: an SDK writes empty texts for it."""
-        for form in _forms(scheme):
+        for form in self._forms(scheme):
             if form.type == "oauth2":
                 for lack in _flow_lacks(form):
                     yield _finding(scheme.card, lack)
@@ -655,10 +656,31 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_https(self, scheme: CardScheme) -> Findings:
         """Each URL once."""
-        for path, value in _urls(scheme):
-            there = place_of(value)
+        for path, value, there in self._urls(scheme):
             if value.strip().lower().startswith("http://") and there is not None and there.reach is Reach.ANYWHERE:
                 yield _finding(scheme.card, _Lack(path, quoted(value)))
+
+    # Reading: a card may have tens of thousands of schemes, and ten rules ask for the same of each.
+
+    @cached_property
+    def _read_forms(self) -> dict[int, list[_Form]]:
+        """By the identity of a card's scheme, which lives as long as the card."""
+        return {id(one.scheme): _forms(one) for one in self._schemes}
+
+    @cached_property
+    def _read_urls(self) -> dict[int, list[tuple[str, str, Place | None]]]:
+        return {
+            id(one.scheme): [(path, value, place_of(value)) for path, value in _urls(forms)]
+            for one in self._schemes
+            if (forms := self._forms(one))
+        }
+
+    def _forms(self, scheme: CardScheme) -> list[_Form]:
+        return self._read_forms[id(scheme.scheme)]
+
+    def _urls(self, scheme: CardScheme) -> list[tuple[str, str, Place | None]]:
+        """The URLs of a scheme, with their places in the card, and where their hosts are."""
+        return self._read_urls.get(id(scheme.scheme), [])
 
 
 # Schemes.
@@ -821,10 +843,10 @@ def _url_lack(members: Mapping[str, object], name: str, path: str) -> _Lack | No
     return None
 
 
-def _urls(scheme: CardScheme) -> Iterator[tuple[str, str]]:
+def _urls(forms: Iterable[_Form]) -> Iterator[tuple[str, str]]:
     """The URLs of a scheme that are texts, with their places; each once, though both views may have it."""
     told = set()
-    for form in _forms(scheme):
+    for form in forms:
         holders: list[tuple[str, Mapping[str, object], tuple[str, ...]]] = []
         if form.type in ("oauth2", "openIdConnect"):
             holders.append((form.path, form.members, ("openIdConnectUrl", "oauth2MetadataUrl")))

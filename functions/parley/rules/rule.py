@@ -131,7 +131,7 @@ def check(
 
 
 class Judged(NamedTuple):
-    """One finding with what it is about, as later rules and the state may ask for it. A crash counts as a finding."""
+    """What a rule found something about, as later rules and the state may ask for it. A crash counts as a finding."""
 
     row: Row
     subject: object
@@ -220,15 +220,18 @@ class RuleSet:
         found: list[Check] = []
         more = 0
         for subject in given.values:
+            known = len(self.judged)
             try:
                 for finding in rule(self, subject):
-                    self.judged.append(Judged(row=row, subject=subject))
+                    if len(self.judged) == known:
+                        self.judged.append(Judged(row=row, subject=subject))
                     if len(found) < ROWS_PER_RULE:
                         found.append(self._check(row, finding))
                     else:
                         more += 1
             except Exception:
-                self.judged.append(Judged(row=row, subject=subject))
+                if len(self.judged) == known:
+                    self.judged.append(Judged(row=row, subject=subject))
                 raise
         if more:
             last = found[-1]

@@ -477,6 +477,8 @@ class ServerCardRules(RuleSet):
         """What kept a document from being had, other than that there is none. A broken link is no such thing."""
         if self.found.unfollowed:
             return f"{self.found.unfollowed} more catalog links were not followed"
+        if self.found.unread:
+            return f"{self.found.unread} more cards in the AI Catalog itself were not read"
         for place in self.found.locations:
             failed = place.cause is Cause.FAILED and not place.linked and not self.found.documents
             if failed or place.cause in (Cause.OURS, Cause.WALL):
