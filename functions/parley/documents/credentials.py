@@ -458,10 +458,8 @@ def _is_example(sort: str, text: str, start: int, end: int) -> bool:
 def _is_placeholder(value: str) -> bool:
     """Whether nobody drew this by lot: words that say so, one piece again and again, characters in a row."""
     body = value[:400]
-    for prefix in _PREFIXES:
-        if body.startswith(prefix):
-            body = body.removeprefix(prefix)
-            break
+    if body.startswith(_PREFIXES):
+        body = body.removeprefix(next(prefix for prefix in _PREFIXES if body.startswith(prefix)))
     plain = body.lower()
     if any(one in plain for one in _PLACEHOLDERS) or (len(body) >= 12 and len(set(plain)) < 6):
         return True
@@ -477,7 +475,8 @@ def _is_placeholder(value: str) -> bool:
 
 def _credential(path: str, in_name: bool, hit: _Hit, text: str) -> Credential:
     value = text[hit.start : hit.end]
-    prefix = next((one for one in _PREFIXES if value.startswith(one) and len(value) >= len(one) + 12), "")
+    likely = _PREFIXES if value.startswith(_PREFIXES) else ()
+    prefix = next((one for one in likely if value.startswith(one) and len(value) >= len(one) + 12), "")
     return Credential(path, in_name, hit.sort, f"{prefix}*** ({count(len(value), 'character')})", value)
 
 

@@ -133,6 +133,10 @@ class _Requirements(NamedTuple):
 class A2aSecurityRules(A2aEvidence):
     """Whether clients can learn from a card how to authenticate, and whether that leads anywhere."""
 
+    def readable(self) -> Given[CardScheme]:
+        """Every security scheme of every card that the clients of a view of the card find something in."""
+        return Given(tuple(one for one in self._schemes if self._forms(one)), self._missing())
+
     def named_document(self) -> Given[Resolved]:
         """What came of the documents that cards name, but for what this auditor may not visit or could not have."""
         given = self.metadata()
@@ -178,12 +182,12 @@ class A2aSecurityRules(A2aEvidence):
         why="It should be registered; clients know no other schemes, and must be written for this one.",
         spec=f"{V1}#453-httpauthsecurityscheme",
     )
-    def check_rule_security_registered(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_registered(self, readable: CardScheme) -> Findings:
         """Letter case does not matter."""
-        for form in self._forms(scheme):
+        for form in self._forms(readable):
             value = form.members.get("scheme")
             if form.type == "http" and _is_token(value) and str(value).lower() not in _REGISTERED:
-                yield _finding(scheme.card, _Lack(f"{form.path}.scheme", quoted(value)))
+                yield _finding(readable.card, _Lack(f"{form.path}.scheme", quoted(value)))
                 return
 
     # Warnings.
@@ -197,14 +201,14 @@ class A2aSecurityRules(A2aEvidence):
         recommendation="Offer authorizationCode with PKCE on {nameOrUrl} instead (or deviceCode, in A2A 1.0).",
         spec=PROTO,
     )
-    def check_rule_security_deprecated(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_deprecated(self, readable: CardScheme) -> Findings:
         """Each flow once, though a card for clients of both versions has it twice."""
         told = set()
-        for form in self._forms(scheme):
+        for form in self._forms(readable):
             for name in _flows(form):
                 if name in _DEPRECATED and name not in told:
                     told.add(name)
-                    yield _finding(scheme.card, _Lack(f"{form.path}.flows.{name}", name))
+                    yield _finding(readable.card, _Lack(f"{form.path}.flows.{name}", name))
 
     @check(
         341,
@@ -323,9 +327,9 @@ class A2aSecurityRules(A2aEvidence):
         recommendation="Add a flow to {path} on {nameOrUrl}, such as authorizationCode.",
         spec=SCHEMA_0_3,
     )
-    def check_rule_security_no_flow(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_no_flow(self, readable: CardScheme) -> Findings:
         """The URL of the authorization server's metadata will do."""
-        for form in self._forms(scheme):
+        for form in self._forms(readable):
             flows = form.members.get("flows")
             if form.view is not View.V0 or form.type != "oauth2" or not isinstance(flows, dict):
                 continue
@@ -333,7 +337,7 @@ class A2aSecurityRules(A2aEvidence):
             if not known and not form.members.get("oauth2MetadataUrl"):
                 names = ", ".join(plain(name) for name in list(flows)[:4])
                 hint = f" (there is {names})" if flows else ""
-                yield _finding(scheme.card, _Lack(f"{form.path}.flows", "", hint))
+                yield _finding(readable.card, _Lack(f"{form.path}.flows", "", hint))
 
     @check(
         349,
@@ -344,13 +348,13 @@ class A2aSecurityRules(A2aEvidence):
         recommendation="Set {path} on {nameOrUrl} to a URL that clients can reach from outside.",
         spec=_SCHEME,
     )
-    def check_rule_security_reach(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_reach(self, readable: CardScheme) -> Findings:
         """A card that is served on one's own machine or network may name what is there."""
-        for path, value, there in self._urls(scheme):
+        for path, value, there in self._urls(readable):
             if there is not None and there.reach is not Reach.ANYWHERE:
-                here = place_of(scheme.card.url)
+                here = place_of(readable.card.url)
                 if not (here and is_within(there, here)):
-                    yield _finding(scheme.card, _Lack(path, quoted(value), there.kind))
+                    yield _finding(readable.card, _Lack(path, quoted(value), there.kind))
 
     # Faults.
 
@@ -489,12 +493,12 @@ class A2aSecurityRules(A2aEvidence):
         recommendation="Set {path} on {nameOrUrl}: a place is header, query or cookie.",
         spec=f"{V1}#452-apikeysecurityscheme",
     )
-    def check_rule_security_api_key(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_api_key(self, readable: CardScheme) -> Findings:
         """The place is one of three words."""
-        for form in self._forms(scheme):
+        for form in self._forms(readable):
             if form.type == "apiKey":
                 for lack in _api_key_lacks(form):
-                    yield _finding(scheme.card, lack)
+                    yield _finding(readable.card, lack)
 
     @check(
         447,
@@ -505,18 +509,18 @@ class A2aSecurityRules(A2aEvidence):
         recommendation="Set {path} on {nameOrUrl} to the name of an HTTP authentication scheme, such as Bearer.",
         spec=f"{V1}#453-httpauthsecurityscheme",
     )
-    def check_rule_security_http(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_http(self, readable: CardScheme) -> Findings:
         """A token, by RFC 9110."""
-        for form in self._forms(scheme):
+        for form in self._forms(readable):
             if form.type != "http":
                 continue
             path, value = f"{form.path}.scheme", form.members.get("scheme")
             if isinstance(value, str) and value.strip():
                 if not _is_token(value):
-                    yield _finding(scheme.card, _Lack(path, quoted(value), ", which can be no name of a scheme"))
+                    yield _finding(readable.card, _Lack(path, quoted(value), ", which can be no name of a scheme"))
             else:
                 hint = "; bearerFormat alone does not say it" if form.members.get("bearerFormat") is not None else ""
-                yield _finding(scheme.card, _Lack(path, _seen(value), hint))
+                yield _finding(readable.card, _Lack(path, _seen(value), hint))
 
     @check(
         448,
@@ -527,13 +531,13 @@ class A2aSecurityRules(A2aEvidence):
         recommendation="Set {path} on {nameOrUrl} to the URL of the provider's openid-configuration.",
         spec=f"{V1}#455-openidconnectsecurityscheme",
     )
-    def check_rule_security_openid(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_openid(self, readable: CardScheme) -> Findings:
         """Whether it leads anywhere is judged by what came of asking."""
-        for form in self._forms(scheme):
+        for form in self._forms(readable):
             if form.type == "openIdConnect":
                 lack = _url_lack(form.members, "openIdConnectUrl", form.path)
                 if lack is not None:
-                    yield _finding(scheme.card, lack)
+                    yield _finding(readable.card, lack)
 
     @check(
         449,
@@ -544,20 +548,20 @@ class A2aSecurityRules(A2aEvidence):
         recommendation="Give {path} on {nameOrUrl} one flow; describe each further one by a scheme of its own.",
         spec=_FLOWS,
     )
-    def check_rule_security_flows(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_flows(self, readable: CardScheme) -> Findings:
         """A2A 0.x allows several, and has no deviceCode."""
-        for form in self._forms(scheme):
+        for form in self._forms(readable):
             if form.type != "oauth2":
                 continue
             path, flows = f"{form.path}.flows", form.members.get("flows")
             if not isinstance(flows, dict):
-                yield _finding(scheme.card, _Lack(path, _seen(flows, "an object")))
+                yield _finding(readable.card, _Lack(path, _seen(flows, "an object")))
             elif form.view is View.V1:
                 known = _flows(form)
                 if len(known) > 1:
-                    yield _finding(scheme.card, _Lack(path, " and ".join(known), ": several flows"))
+                    yield _finding(readable.card, _Lack(path, " and ".join(known), ": several flows"))
                 elif not known:
-                    yield _finding(scheme.card, _Lack(path, "without a flow that A2A knows", _no_flow(flows)))
+                    yield _finding(readable.card, _Lack(path, "without a flow that A2A knows", _no_flow(flows)))
 
     @check(
         450,
@@ -568,12 +572,12 @@ class A2aSecurityRules(A2aEvidence):
         recommendation="Set {path} on {nameOrUrl}.",
         spec=_FLOWS,
     )
-    def check_rule_security_flow_members(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_flow_members(self, readable: CardScheme) -> Findings:
         """What may be absent may be empty, too: an SDK writes empty texts for it."""
-        for form in self._forms(scheme):
+        for form in self._forms(readable):
             if form.type == "oauth2":
                 for lack in _flow_lacks(form):
-                    yield _finding(scheme.card, lack)
+                    yield _finding(readable.card, lack)
 
     @check(
         451,
@@ -654,11 +658,11 @@ class A2aSecurityRules(A2aEvidence):
         recommendation="Set {path} on {nameOrUrl} to an https URL.",
         spec=_FLOWS,
     )
-    def check_rule_security_https(self, scheme: CardScheme) -> Findings:
+    def check_rule_security_https(self, readable: CardScheme) -> Findings:
         """Each URL once."""
-        for path, value, there in self._urls(scheme):
+        for path, value, there in self._urls(readable):
             if value.strip().lower().startswith("http://") and there is not None and there.reach is Reach.ANYWHERE:
-                yield _finding(scheme.card, _Lack(path, quoted(value)))
+                yield _finding(readable.card, _Lack(path, quoted(value)))
 
     # Reading: a card may have tens of thousands of schemes, and ten rules ask for the same of each.
 
