@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from parley.documents import ai_catalog, allowance, credentials
+from parley.documents.mcp import forget as forget_remotes
 from parley.documents.mcp import gate_among
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
 from parley.probes import a2a, mcp, oauth, server_card
@@ -86,7 +87,7 @@ def gather(
                     agents = pool.submit(a2a.gather, target, door, origin, found)
                     said = mcp.gather(target, door, found)
                     exchanges.extend([*cards.result(), *said])
-                    if (gate := gate_among(exchanges, target)) is not None:
+                    if (gate := gate_among([*found(), *said], target)) is not None:
                         exchanges.extend(oauth.gather(gate, door, origin))
                     exchanges.extend(agents.result())
     return Evidence(
@@ -108,6 +109,7 @@ def judge(evidence: Evidence) -> Report:
         strict_json.forget()
         ai_catalog.forget()
         credentials.forget()
+        forget_remotes()
 
 
 def _judge(evidence: Evidence) -> Report:

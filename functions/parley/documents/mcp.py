@@ -5,11 +5,12 @@ version, identity and capabilities in every request, *legacy* ones (to 2025-11-2
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
+from parley.documents import server_card
 from parley.documents.bot_wall import bot_wall
 from parley.documents.mcp_gate import Gate, Refusal, gate_of
 from parley.documents.mcp_plan import MODERN_VERSION, PAGES, STEPS, TOOL_PAGES, Purpose
@@ -21,6 +22,8 @@ from parley.wire import sse
 from parley.wire.media_type import EVENT_STREAM, essence
 from parley.wire.text import clean
 from parley.wire.url import Url, UrlError
+
+_OF_CARDS: Final = frozenset(server_card.Purpose)
 
 REMOTES: Final = 3
 """Remotes of Server Cards that are tried."""
@@ -125,8 +128,8 @@ def candidates(target: Target, exchanges: Sequence[Exchange]) -> list[Candidate]
     if target.url.path != "/" and not target.url.path.endswith(_DOCUMENT_NAMES):
         claim = Claim.ASKED if _is_like_mcp(target.url.path) else None
         found[str(target.url)] = Candidate(url=str(target.url), claim=claim)
-    remotes = list(_remotes(target, exchanges))
-    remotes.sort(key=lambda remote: Url.parse(remote.url).origin != target.origin)
+    cards = tuple(exchange for exchange in exchanges if exchange.purpose in _OF_CARDS)
+    remotes = sorted(_remotes(cards), key=lambda remote: not remote.url.startswith(f"{target.origin}/"))
     for remote in remotes[:REMOTES]:
         found[remote.url] = remote
     for path in ("/mcp", "/"):
@@ -154,8 +157,16 @@ def wants_authorization(evidence: Evidence, url: str) -> bool:
     return False
 
 
-def _remotes(target: Target, exchanges: Sequence[Exchange]) -> Iterable[Candidate]:
-    seen = Evidence(asked="", target=target, refusal=None, started_at="", duration_ms=0, exchanges=tuple(exchanges))
+def forget() -> None:
+    """Let go of what was read, as :func:`parley.wire.strict_json.forget` does."""
+    _remotes.cache_clear()
+
+
+@lru_cache(maxsize=4)
+def _remotes(cards: tuple[Exchange, ...]) -> tuple[Candidate, ...]:
+    """The places that Server Cards name. Kept for a while: a card may name thousands, and several rules ask."""
+    found: list[Candidate] = []
+    seen = Evidence(asked="", target=None, refusal=None, started_at="", duration_ms=0, exchanges=cards)
     for document in discovery(seen).documents:
         match document.members:
             case {"remotes": list(remotes)}:
@@ -166,7 +177,8 @@ def _remotes(target: Target, exchanges: Sequence[Exchange]) -> Iterable[Candidat
                                 parsed = Url.parse(url)
                             except UrlError:
                                 continue
-                            yield Candidate(url=str(parsed), claim=Claim.CARD)
+                            found.append(Candidate(url=str(parsed), claim=Claim.CARD))
+    return tuple(found)
 
 
 class Listing(NamedTuple):

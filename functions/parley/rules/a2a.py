@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from parley.documents.agent_card import AgentCard, Document, Shape
+from parley.documents.allowance import UNREAD
 from parley.documents.location import Cause
 from parley.report import AuditorReport, ProtocolReport, State, Status
 from parley.rules.a2a_card import A2aCardRules
@@ -44,10 +45,10 @@ class A2aAgentCardRules(
         yield Finding(name=name, version=version, cardUrl=valid.url, shape=worded(valid.shape))
 
     def judge(self) -> AuditorReport:
-        """Green only where there is a card: what is right about a place alone says nothing of one."""
+        """Green only where there is a card, and all that came was read: a place alone says nothing of a card."""
         report = super().judge()
-        is_green = report.status is Status.SUCCESS
-        return report._replace(status=Status.INFORMATION) if is_green and not self.cards else report
+        is_open = not self.cards or any(place.reason == UNREAD for place in self.found.locations)
+        return report._replace(status=Status.INFORMATION) if is_open and report.status is Status.SUCCESS else report
 
     def protocol_report(self, judged: AuditorReport, others: Sequence[RuleSet]) -> ProtocolReport:
         """Confirmed by a card without a blocking finding; indicated by any document, or a claim that there is one."""

@@ -107,6 +107,7 @@ class McpAuthRules(RuleSet):
         super().__init__(evidence)
         found = gate(evidence)
         self.seen: Chain | None = None if found is None else read(found, evidence.exchanges)
+        self._unseen = unseen(evidence) if found is None else None
         self.revision = LATEST if found is None or found.revision is None else found.revision
         self._is_hidden = found is None or found.revision is None
 
@@ -167,7 +168,7 @@ class McpAuthRules(RuleSet):
     def refusal(self) -> Given[Chain]:
         """The endpoint's refusal, where it is one that authorization would lift."""
         if self.seen is None:
-            return Given(missing=unseen(self.evidence))
+            return Given(missing=self._unseen)
         return Given(missing=self.seen.doubt) if self.seen.doubt else Given((self.seen,))
 
     def refusal_of_2025_06_18(self) -> Given[Chain]:
