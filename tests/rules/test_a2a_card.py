@@ -184,7 +184,7 @@ CARDS: list[tuple[str, object, list[int]]] = [
 def test_card(card: object, numbers: list[int]) -> None:
     report = auditor(site(card).audit())
     assert [number for number in numbered(report) if number in OURS] == [101, *numbers]
-    assert not report.untested
+    assert not [one for one in report.untested if int(one.code.rpartition("-")[2]) in OURS]
 
 
 def test_every_rule_fires_and_does_not() -> None:

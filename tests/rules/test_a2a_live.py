@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from agents import (
+    CARD_TYPE,
+    CATALOG,
     CURRENT,
     ENDPOINT,
     HYBRID,
@@ -26,10 +28,10 @@ from agents import (
     skill,
 )
 from parley.documents.agent_card import Purpose
-from parley.evidence import FailureCode
+from parley.evidence import Exchange, FailureCode, Request
 from parley.report import AuditorReport
 from parley.rules.a2a_live import A2aLiveRules
-from sites import Answer, fails, html
+from sites import HOST, Answer, catalog, fails, html
 
 OURS = {row.number for row, _ in A2aLiveRules.rules()}
 
@@ -88,6 +90,10 @@ ANSWERS: list[tuple[str, object, Answer, list[int]]] = [
     ("the declared card tells another address", EXTENDING, result(changed(EXTENDING, supportedInterfaces=[interface(url="http://10.0.0.7/")])), [480]),
     ("the declared card over HTTP, for everybody", EXTENDING_REST, Answer(body=changed(V1, skills=MORE), headers=JSON), [480]),
     ("denied over HTTP, though declared", EXTENDING_REST, refused(400, "UNSUPPORTED_OPERATION"), [382]),
+    ("not found over HTTP, though declared", EXTENDING_REST, Answer(status=404), [382]),
+    ("no GET over HTTP, though declared", EXTENDING_REST, Answer(status=405), [382]),
+    ("not implemented over HTTP, though declared", EXTENDING_REST, Answer(status=501, body={"error": {}}, headers=JSON), [382]),
+    ("a bad request over HTTP, though declared", EXTENDING_REST, Answer(status=400), []),
     ("401 over HTTP", EXTENDING_REST, gate(), []),
     ("declared in 0.3, for everybody", EXTENDING_0, result(changed(EXTENDING_0, skills=MORE)), [480]),
     ("declared in 0.3, and refused", EXTENDING_0, gate(), []),
@@ -215,6 +221,149 @@ def test_a_bot_wall_says_nothing() -> None:
     assert {150, 384, 385, 388, 480, 481} <= untested(report)
 
 
+SAID = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "x"}}
+PROBLEM = {"error": {"code": 501, "status": "UNIMPLEMENTED", "message": "x"}}
+OF_CALLS = {388, 481}
+OF_ANSWERS = {381, 384, 385, 480}
+OF_WORDS = {382, 383, 482}
+
+# A card, what its interface answers, and which questions that leaves open.
+OPEN_QUESTIONS: list[tuple[str, object, Answer, set[int]]] = [
+    ("an error of A2A", V1, UNSUPPORTED, set()),
+    ("an error of JSON-RPC", V1, Answer(status=500, body=SAID, headers=JSON), set()),
+    ("an error over HTTP", REST, refused(400, "UNSUPPORTED_OPERATION"), set()),
+    ("an error over HTTP that is none of A2A's", REST, Answer(status=501, body=PROBLEM, headers=JSON), set()),
+    ("a refusal", V1, gate(), OF_WORDS),
+    ("a refusal of another kind", V1, gate(403, None), OF_WORDS),
+    ("a refusal over HTTP", REST, gate(), OF_WORDS),
+    *(
+        (f"{status}{where}", card, Answer(status=status), OF_CALLS | OF_ANSWERS | OF_WORDS)
+        for status in (202, 204, 400, 415, 422, 429)
+        for where, card in (("", V1), (" over HTTP", REST), (" in 0.3", EXTENDING_0))
+    ),
+    ("404 over HTTP", REST, Answer(status=404), OF_CALLS | OF_ANSWERS | OF_WORDS),
+    ("405 over HTTP", REST, Answer(status=405), OF_CALLS | OF_ANSWERS | OF_WORDS),
+    ("404 over HTTP, declared", EXTENDING_REST, Answer(status=404), OF_CALLS | OF_ANSWERS | (OF_WORDS - {382})),
+    ("any JSON over HTTP", REST, Answer(body={"status": "ok"}, headers=JSON), OF_CALLS | OF_ANSWERS | OF_WORDS),
+    ("a rate limit, in JSON", REST, Answer(status=429, body=PROBLEM, headers=JSON), OF_CALLS | OF_ANSWERS | OF_WORDS),
+    ("a rate limit, in JSON-RPC", V1, Answer(status=429, body=SAID, headers=JSON), OF_CALLS | OF_ANSWERS | OF_WORDS),
+    ("an event stream", V1, Answer(headers={"content-type": "text/event-stream"}), OF_CALLS | OF_ANSWERS | OF_WORDS),
+    ("a redirect", V1, Answer(status=307, headers={"location": "/"}), (OF_CALLS - {388}) | OF_ANSWERS | OF_WORDS),
+    ("an outage", V1, Answer(status=503), (OF_CALLS - {388}) | OF_ANSWERS | OF_WORDS),
+    ("nobody", OPEN, Answer(status=405), (OF_CALLS - {481}) | OF_ANSWERS | OF_WORDS),
+]
+
+
+@pytest.mark.parametrize(
+    ("card", "answer", "left"), [case[1:] for case in OPEN_QUESTIONS], ids=[case[0] for case in OPEN_QUESTIONS]
+)
+def test_an_answer_that_decides_nothing_passes_nothing(card: object, answer: Answer, left: set[int]) -> None:
+    report = judged(card, answer)
+    assert untested(report) - {380} == left
+    passed = {int(code.rpartition("-")[2]) for code in report.passed}
+    assert not passed & left
+    if not told(report):
+        is_told = "whether its agent is there could not be told" in message(report, 200)
+        assert is_told is (left >= OF_CALLS)
+
+
+@pytest.mark.parametrize("answer", [gate(), Answer(status=429), Answer(status=404), Answer(status=400), html()])
+@pytest.mark.parametrize("card", [V1, REST], ids=["JSON-RPC", "HTTP"])
+def test_a_version_that_was_not_understood_passes_nothing(card: object, answer: Answer) -> None:
+    report = judged(card, UNSUPPORTED if card is V1 else refused(400, "UNSUPPORTED_OPERATION"), version=answer)
+    assert untested(report) == {380}
+
+
+class Agents(AgentSite):
+    """A site whose interfaces answer each for itself."""
+
+    def __init__(self, answers: Mapping[str, Answer], at: Mapping[str, Answer]) -> None:
+        super().__init__(answers)
+        self.at = at
+
+    def __call__(self, request: Request) -> Exchange:
+        self.live[Purpose.EXTENDED] = self.at.get(str(request.url), fails(FailureCode.DNS, "the name does not resolve"))
+        return super().__call__(request)
+
+    @property
+    def called(self) -> list[str]:
+        return [str(one.url) for one in self.requests if one.purpose == Purpose.EXTENDED]
+
+
+ELSEWHERE = "https://dead.acme-corp.com/a2a"
+OTHER = changed(V1, name="Other", supportedInterfaces=[interface(url=ELSEWHERE)])
+LISTED = {
+    CATALOG: catalog({"identifier": "urn:air:weather.example:a2a:w", "type": CARD_TYPE, "url": "/b.json"}),
+    f"{HOST}/b.json": served(OTHER),
+}
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({CURRENT: served(V1), LEGACY: served(OTHER)}, ["(A2A 1.0).", "(A2A 1.0); its agent was not asked."]),
+        ({CURRENT: served(V1)} | LISTED, ["(A2A 1.0).", "(A2A 1.0); its agent was not asked."]),
+        (
+            {CURRENT: served(changed(V1, supportedInterfaces=[interface(), interface(url=ELSEWHERE)]))},
+            [f"(A2A 1.0); of its interfaces, only {ENDPOINT} was asked."],
+        ),
+        (
+            {CURRENT: served(changed(V1, supportedInterfaces=[interface(), interface(protocolBinding="GRPC")]))},
+            [f"(A2A 1.0); of its interfaces, only {ENDPOINT} was asked."],
+        ),
+    ],
+    ids=["two cards", "a card from the catalog", "two interfaces", "one that cannot be asked"],
+)
+def test_one_interface_is_asked_and_nothing_is_said_of_others(answers: Mapping[str, Answer], said: list[str]) -> None:
+    site = Agents(answers, {ENDPOINT: UNSUPPORTED})
+    report = auditor(site.audit())
+    assert site.called == [ENDPOINT]
+    assert untested(report) == OURS - {150, 387}
+    assert f"{ENDPOINT} is the one interface that was asked, of 2" in {one.reason for one in report.untested}
+    valid = [one.message for one in report.checks if one.code.endswith("-200")]
+    assert len(valid) == len(said)
+    assert all(text.endswith(end) for text, end in zip(valid, said, strict=True))
+
+
+def test_one_interface_in_two_views_is_one() -> None:
+    assert not untested(judged(HYBRID, UNSUPPORTED))
+    listed = [{"url": f"{ENDPOINT}/", "transport": "JSONRPC"}]
+    assert not untested(judged(changed(V0_3, additionalInterfaces=listed), UNSUPPORTED)) - {380}
+
+
+def test_a_fault_of_the_one_that_was_asked_is_told_all_the_same() -> None:
+    both = changed(V1, supportedInterfaces=[interface(url=ELSEWHERE), interface()])
+    report = auditor(Agents({CURRENT: served(both)}, {ENDPOINT: UNSUPPORTED}).audit())
+    assert told(report) == [481]
+
+
+@pytest.mark.parametrize("first", ["0.3", "0.3.0", "v0.2"])
+def test_an_interface_of_1_0_is_asked_rather_than_an_older_one(first: str) -> None:
+    listed = [interface(url=ELSEWHERE, protocolVersion=first), interface()]
+    site = Agents({CURRENT: served(changed(V1, supportedInterfaces=listed))}, {ENDPOINT: UNSUPPORTED})
+    assert 380 not in numbered(auditor(site.audit()))
+    assert site.called == [ENDPOINT]
+    alone = Agents({CURRENT: served(changed(V1, supportedInterfaces=listed[:1]))}, {ELSEWHERE: UNKNOWN})
+    alone.audit()
+    assert alone.called == [ELSEWHERE]
+
+
+@pytest.mark.parametrize(
+    ("spelled", "url"),
+    [
+        ("REST", f"{ELSEWHERE}/extendedAgentCard"),
+        ("http", f"{ELSEWHERE}/extendedAgentCard"),
+        ("JSON-RPC", ELSEWHERE),
+        ("jsonrpc2.0", ELSEWHERE),
+    ],
+)
+def test_a_binding_is_asked_by_what_is_meant(spelled: str, url: str) -> None:
+    card = changed(V1, supportedInterfaces=[interface(url=ELSEWHERE, protocolBinding=spelled)])
+    site = Agents({CURRENT: served(card)}, {})
+    assert 481 in numbered(auditor(site.audit()))
+    assert site.called == [url]
+
+
 HERE = "http://127.0.0.1:8000"
 
 
@@ -255,7 +404,11 @@ WORDS: list[tuple[object, Answer, int, list[str]]] = [
     (V1, html(), 481, ["supportedInterfaces[0].url of Weather", f"is {ENDPOINT}, which answered with a web page"]),
     (V1, Answer(status=404), 388, ["answered 404 to a POST without credentials"]),
     (V1, Answer(status=405), 481, ["answered 405 to a POST"]),
-    (V1, fails(FailureCode.DNS, "does not resolve"), 481, ["which does not resolve"]),
+    (V1, fails(FailureCode.DNS, "the name does not resolve"), 481, [f"is {ENDPOINT}, which gave no answer: the name does not resolve."]),
+    (V1, fails(FailureCode.TIMEOUT, "timed out after 8 s"), 388, [f"is {ENDPOINT}, which gave no answer: timed out after 8 s."]),
+    (REST, html(), 481, [f"is {ENDPOINT}, and {ENDPOINT}/extendedAgentCard there answered with a web page."]),
+    (REST, Answer(status=502), 388, [f"is {ENDPOINT}, and {ENDPOINT}/extendedAgentCard there answered 502."]),
+    (REST, refused(400, "VERSION_NOT_SUPPORTED"), 482, [f"but {ENDPOINT}/extendedAgentCard answered 400"]),
     (V1, Answer(status=307, headers={"location": "https://x.example/"}), 388, ["a redirect to https://x.example/"]),
     (V1, NO_VERSION, 482, ["supportedInterfaces[0].url", 'declares version "1.0"', "(VERSION_NOT_SUPPORTED)"]),
     (EXTENDING, result(changed(EXTENDING, skills=MORE, name="Other")), 480, ["differs from the public one in name, skills (1 of 2 differ)"]),

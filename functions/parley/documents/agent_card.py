@@ -254,10 +254,15 @@ class AgentCard:
     @cached_property
     def live(self) -> Interface | None:
         """The interface that :func:`live` gives."""
-        for one in self.interfaces:
-            if binding(one) in ("JSONRPC", "HTTP+JSON") and _speaks_a2a(one.version) and absolute(one.url) is not None:
-                return one
-        return None
+        able = (
+            one
+            for one in self.interfaces
+            if binding(one) in ("JSONRPC", "HTTP+JSON") and _speaks_a2a(one.version) and absolute(one.url) is not None
+        )
+        first = next(able, None)
+        if first is None or speaks_1(first):
+            return first
+        return next((one for one in able if speaks_1(one)), first)
 
     @cached_property
     def schemes(self) -> list[Scheme]:
@@ -644,15 +649,47 @@ def absolute(written: object) -> str | None:
 
 
 def live(card: AgentCard) -> Interface | None:
-    """The interface that the live requests go to: the first one that speaks JSON-RPC or HTTP+JSON at a URL."""
+    """The interface that the live requests go to: the first one that speaks JSON-RPC or HTTP+JSON at a URL.
+
+    One of A2A 1.0 goes first: the others answer fewer questions.
+    """
     return card.live
 
 
 def binding(interface: Interface) -> str:
-    """A binding as it can be compared: in capitals, and the default of a 0.x card's main interface."""
+    """A binding by its right name however it is spelled, or as written; the default of a 0.x card's main interface."""
     if interface.binding is None and interface.path == "url":
         return "JSONRPC"  # the schema's default since A2A 0.3.0; before 0.2.4 there was no other
-    return _text(interface.binding).strip().upper()
+    written = _text(interface.binding).strip()
+    return BINDINGS.get(word(written), clean(written, 80))
+
+
+def word(text: str) -> str:
+    """A name as it is spelled by anybody: its small letters and digits."""
+    return re.sub(r"[^a-z0-9]", "", text[:80].lower())
+
+
+BINDINGS: Final[Mapping[str, str]] = {
+    "jsonrpc": "JSONRPC",
+    "jsonrpc20": "JSONRPC",
+    "jsonrpc2": "JSONRPC",
+    "jsonrpchttp": "JSONRPC",
+    "jsonrpcoverhttp": "JSONRPC",
+    "jsonrpcoverhttps": "JSONRPC",
+    "httpjsonrpc": "JSONRPC",
+    "grpc": "GRPC",
+    "rest": "HTTP+JSON",
+    "http": "HTTP+JSON",
+    "https": "HTTP+JSON",
+    "httpjson": "HTTP+JSON",
+    "httpsjson": "HTTP+JSON",
+    "httprest": "HTTP+JSON",
+    "resthttp": "HTTP+JSON",
+    "restapi": "HTTP+JSON",
+    "restjson": "HTTP+JSON",
+    "jsonrest": "HTTP+JSON",
+}
+"""What is meant by the names that bindings have in the field, as :func:`word` has them."""
 
 
 def speaks_1(interface: Interface) -> bool:

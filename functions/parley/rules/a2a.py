@@ -15,7 +15,7 @@ from parley.rules.a2a_secrets import A2aSecretRules
 from parley.rules.a2a_security import A2aSecurityRules
 from parley.rules.a2a_served import A2aServedRules
 from parley.rules.a2a_signatures import A2aSignatureRules
-from parley.rules.rule import Finding, Findings, Given, RuleSet, check
+from parley.rules.rule import Composed, Finding, Findings, Given, RuleSet, check
 from parley.wire.text import clean
 
 _BECAUSE: Final = 5
@@ -34,15 +34,16 @@ class A2aAgentCardRules(
     @check(
         200,
         title="Valid Agent Card",
-        when="An Agent Card was found and every rule passed for it.",
-        seen='Agent Card "{name}" {version} at {cardUrl} is valid ({shape}).',
-        why="Clients can read this card and speak to its agent by it.",
+        when="An Agent Card was found, and no rule found a fault in it, or in what its agent was asked.",
+        seen='Agent Card "{name}" {version} at {cardUrl} is valid ({shape}){asked}.',
+        why="Clients can read this card, and find by it how its agent is to be spoken to.",
         spec=f"{V1}#441-agentcard",
     )
     def check_rule_valid(self, valid: AgentCard) -> Findings:
         """Fires once per valid card."""
         name, version = valid.members.get("name"), valid.members.get("version")
-        yield Finding(name=name, version=version, cardUrl=valid.url, shape=worded(valid.shape))
+        asked = Composed(self.what_was_asked(valid))
+        yield Finding(name=name, version=version, cardUrl=valid.url, shape=worded(valid.shape), asked=asked)
 
     def judge(self) -> AuditorReport:
         """Green only where there is a card, and all that came was read: a place alone says nothing of a card."""

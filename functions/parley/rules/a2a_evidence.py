@@ -10,7 +10,6 @@ from parley.documents.agent_card import (
     Discovery,
     Document,
     Interface,
-    Purpose,
     Reference,
     Scheme,
     View,
@@ -73,14 +72,6 @@ class Resolved(NamedTuple):
     card: AgentCard
     reference: Reference
     exchange: Exchange | None
-
-
-class Live(NamedTuple):
-    """What an interface answered to one live request."""
-
-    card: AgentCard
-    interface: Interface
-    exchange: Exchange
 
 
 class A2aEvidence(RuleSet):
@@ -156,14 +147,6 @@ class A2aEvidence(RuleSet):
         """
         return self._metadata
 
-    def extended(self) -> Given[Live]:
-        """What came of asking for the extended card without credentials."""
-        return self._live(Purpose.EXTENDED)
-
-    def no_version(self) -> Given[Live]:
-        """What came of a request in an A2A version that does not exist."""
-        return self._live(Purpose.NO_VERSION)
-
     @property
     def unread(self) -> str | None:
         """Why a document is not judged, though it may well be a card: it is more than is read here."""
@@ -204,17 +187,6 @@ class A2aEvidence(RuleSet):
             else:
                 resolved.append(Resolved(card, reference, exchange if reference.url is not None else None))
         return Given(tuple(resolved), missing)
-
-    def _live(self, purpose: Purpose) -> Given[Live]:
-        exchange = answer(self.evidence.exchanges, purpose)
-        card = next((card for card in self.cards if card.live is not None), None)
-        interface = None if card is None else card.live
-        if exchange is None or card is None or interface is None:
-            return Given((), self._missing())
-        reason = self._open(exchange)
-        if reason is None and exchange.failure is not None:
-            reason = f"{exchange.url}: {exchange.failure.reason}"
-        return Given((), reason) if reason is not None else Given((Live(card, interface, exchange),))
 
     def _open(self, exchange: Exchange) -> str | None:
         """Why nothing follows from an exchange about the site: a bot wall, or this auditor's own limits."""

@@ -1,11 +1,11 @@
 """Where an Agent Card sends its clients: bindings, versions and URLs of its interfaces."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from parley.documents.agent_card import AgentCard, Interface, Purpose, View, absolute, answer
+from parley.documents.agent_card import BINDINGS, AgentCard, Interface, Purpose, View, absolute, answer, word
 from parley.documents.mcp import talks
 from parley.documents.mcp_plan import STEPS, VERSIONS
 from parley.documents.mcp_reply import read
@@ -17,28 +17,6 @@ from parley.wire.url import CREDENTIALS, LONGEST, Url, UrlError
 
 CORE: Final = ("JSONRPC", "GRPC", "HTTP+JSON")
 """The bindings that A2A itself defines."""
-
-_MEANT: Final[Mapping[str, str]] = {
-    "jsonrpc": "JSONRPC",
-    "jsonrpc20": "JSONRPC",
-    "jsonrpc2": "JSONRPC",
-    "jsonrpchttp": "JSONRPC",
-    "jsonrpcoverhttp": "JSONRPC",
-    "jsonrpcoverhttps": "JSONRPC",
-    "httpjsonrpc": "JSONRPC",
-    "grpc": "GRPC",
-    "rest": "HTTP+JSON",
-    "http": "HTTP+JSON",
-    "https": "HTTP+JSON",
-    "httpjson": "HTTP+JSON",
-    "httpsjson": "HTTP+JSON",
-    "httprest": "HTTP+JSON",
-    "resthttp": "HTTP+JSON",
-    "restapi": "HTTP+JSON",
-    "restjson": "HTTP+JSON",
-    "jsonrest": "HTTP+JSON",
-}
-"""What is meant by the names that bindings have in the field, in small letters and digits."""
 
 _MCP: Final = ("mcp", "streamablehttp", "mcphttp", "mcpstreamablehttp", "modelcontextprotocol")
 _SHOWN: Final = 6
@@ -122,14 +100,14 @@ class A2aInterfaceRules(A2aEvidence):
         name = "preferredTransport" if one.path == "url" else "transport" if one.view is View.V0 else "protocolBinding"
         if value is None or (not isinstance(value, str) and one.path != "url"):
             return  # told as missing
-        word = _word(value) if isinstance(value, str) else ""
-        meant = _MEANT.get(word)
+        spelled = word(value) if isinstance(value, str) else ""
+        meant = BINDINGS.get(spelled)
         but, instead = ", which is no binding of A2A and no URI", "JSONRPC, GRPC or HTTP+JSON, or to a binding's URI"
         if not isinstance(value, str):
             but, instead = f", {kind(value)}, not a string", "JSONRPC, GRPC or HTTP+JSON"
         elif meant is not None:
             but, instead = f": A2A's name for it is {meant}", meant
-        elif word in _MCP:
+        elif spelled in _MCP:
             but = ", which is MCP: another protocol than A2A"
             instead = "the binding of an A2A endpoint, and tell of the MCP server by an MCP Server Card"
         yield Finding(
@@ -340,9 +318,9 @@ class A2aInterfaceRules(A2aEvidence):
         """By the entry's own words, or by what the MCP probe was answered at the same URL."""
         told = set()
         for one in card.interfaces:
-            if isinstance(one.url, str) and one.path != "url" and (word := _says_mcp(one)) is not None:
+            if isinstance(one.url, str) and one.path != "url" and (says := _says_mcp(one)) is not None:
                 told.add(absolute(one.url))
-                yield _finding(card, _Target(one.url, "", [f"{one.path}.url"], None, None), f"it says {word}")
+                yield _finding(card, _Target(one.url, "", [f"{one.path}.url"], None, None), f"it says {says}")
         asked = {exchange.url for exchange in self.evidence.exchanges if exchange.purpose in STEPS} - told
         targets = [target for target in self._targets(card) if target.url is not None and str(target.url) in asked]
         if not targets:
@@ -450,8 +428,7 @@ def _named(one: Interface) -> str:
         return "JSONRPC"  # the schema's default since A2A 0.3.0; before 0.2.4 there was no other
     if not isinstance(one.binding, str):
         return ""
-    word = _word(one.binding)
-    return one.binding if _is_uri(one.binding) else _MEANT.get(word, one.binding.strip())
+    return one.binding if _is_uri(one.binding) else BINDINGS.get(word(one.binding), one.binding.strip())
 
 
 def _is_uri(text: str) -> bool:
@@ -464,13 +441,9 @@ def _says_mcp(one: Interface) -> str | None:
         return None
     for name in ("protocol", "type", "transport"):
         value = one.value.get(name)
-        if isinstance(value, str) and value is not one.binding and _word(value) in _MCP:
+        if isinstance(value, str) and value is not one.binding and word(value) in _MCP:
             return f"{name}: {quoted(value)}"
     return None
-
-
-def _word(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text[:80].lower())
 
 
 def _main(card: AgentCard) -> tuple[Interface | None, list[Interface]]:

@@ -1,15 +1,18 @@
 """What an agent's interface answers to the few requests that a stranger may make of it."""
 
 import json
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Final, NamedTuple
 
 from parley.documents.agent_card import (
     NO_VERSION,
     AgentCard,
+    Interface,
     Purpose,
     Shape,
     View,
+    absolute,
     answer,
     binding,
     instead,
@@ -19,7 +22,7 @@ from parley.documents.agent_card import (
 from parley.documents.mcp_reply import Reply, read
 from parley.documents.reach import Reach, place_of
 from parley.evidence import Exchange, FailureCode
-from parley.rules.a2a_evidence import V0_3, V1, A2aEvidence, Live
+from parley.rules.a2a_evidence import V0_3, V1, A2aEvidence
 from parley.rules.rule import Composed, Finding, Findings, Given, check
 from parley.wire import strict_json
 from parley.wire.media_type import EVENT_STREAM, essence, is_html
@@ -49,23 +52,95 @@ _GONE: Final = (404, 405, 410)
 _WORTH: Final = 6
 
 
+class Live(NamedTuple):
+    """What an interface answered to one live request."""
+
+    card: AgentCard
+    interface: Interface
+    exchange: Exchange
+
+    @property
+    def url(self) -> str:
+        """The interface's own URL; in the HTTP+JSON binding, what was asked for is below it."""
+        return absolute(self.interface.url) or self.exchange.url
+
+
 class A2aLiveRules(A2aEvidence):
-    """Whether an agent does what its card says, as far as can be asked without credentials and without a message."""
+    """Whether an agent does what its card says, as far as can be asked without credentials and without a message.
+
+    One interface is asked, and its answer may leave a question open: then the evidence is not whole.
+    """
 
     def called(self) -> Given[Live]:
         """What came of calling an interface, be it no answer; not where this auditor could not, or may not, call it."""
-        exchange = answer(self.evidence.exchanges, Purpose.EXTENDED)
+        live, reason = self._asked(Purpose.EXTENDED)
+        if live is None:
+            return Given((), reason)
+        failure = live.exchange.failure
+        if failure is not None and (failure.code in _UNTELLING or failure.code.is_ours):
+            reason = f"{live.exchange.url}: {clean(failure.reason, 300)}"
+        elif reason is None and _is_rehearsal(live.card, live.exchange):
+            reason = f"{live.exchange.url} is elsewhere, and the card on somebody's own machine or network"
+        if reason is not None:
+            return Given((), reason)
+        return Given((live,), self._undecided(live.exchange, is_refusal_enough=True))
+
+    def extended(self) -> Given[Live]:
+        """What came of asking for the extended card without credentials: an answer in A2A's words, or a refusal."""
+        return self._live(Purpose.EXTENDED, is_refusal_enough=True)
+
+    def understood(self) -> Given[Live]:
+        """The same, for what only an answer in A2A's words decides."""
+        return self._live(Purpose.EXTENDED, is_refusal_enough=False)
+
+    def no_version(self) -> Given[Live]:
+        """What came of a request in an A2A version that does not exist."""
+        return self._live(Purpose.NO_VERSION, is_refusal_enough=False)
+
+    def _live(self, purpose: Purpose, *, is_refusal_enough: bool) -> Given[Live]:
+        live, reason = self._asked(purpose)
+        if live is None:
+            return Given((), reason)
+        exchange = live.exchange
+        if reason is None and exchange.failure is not None:
+            reason = f"{exchange.url}: {clean(exchange.failure.reason, 300)}"
+        if reason is not None:
+            return Given((), reason)
+        return Given((live,), self._undecided(exchange, is_refusal_enough=is_refusal_enough))
+
+    def _asked(self, purpose: Purpose) -> tuple[Live | None, str | None]:
+        """What was asked, and why nothing follows from the answer, if so; or why nothing was asked."""
+        exchange = answer(self.evidence.exchanges, purpose)
         card = next((card for card in self.cards if live(card) is not None), None)
         interface = None if card is None else live(card)
         if exchange is None or card is None or interface is None:
-            return Given((), self._missing())
-        reason = self._open(exchange)
-        failure = exchange.failure
-        if failure is not None and (failure.code in _UNTELLING or failure.code.is_ours):
-            reason = f"{exchange.url}: {clean(failure.reason, 300)}"
-        elif reason is None and _is_rehearsal(card, exchange):
-            reason = f"{exchange.url} is elsewhere, and the card on somebody's own machine or network"
-        return Given((), reason) if reason is not None else Given((Live(card, interface, exchange),))
+            return None, self._missing()
+        return Live(card, interface, exchange), self._open(exchange)
+
+    def _undecided(self, exchange: Exchange, *, is_refusal_enough: bool) -> str | None:
+        """Why it stays open whether all is well, where the answer shows no fault."""
+        is_refusal = exchange.answered in (401, 403)
+        if exchange.failure is None and not _is_a2a(exchange) and not (is_refusal and is_refusal_enough):
+            return f"{exchange.url} answered {_told(exchange)}, which leaves it open"
+        if (places := self._places) > 1:
+            return f"{exchange.url} is the one interface that was asked, of {places}"
+        return None
+
+    def what_was_asked(self, card: AgentCard) -> str:
+        """What of a card's interfaces was asked, to follow the word that the card is valid; nothing if all were."""
+        called = self.called()
+        mine = [one for one in called.values if one.card is card]
+        if not mine:
+            return "; its agent was not asked"
+        exchange = mine[0].exchange
+        if exchange.failure is None and not _is_a2a(exchange) and exchange.answered not in (401, 403):
+            return "; whether its agent is there could not be told"
+        return f"; of its interfaces, only {mine[0].url} was asked" if len(_endpoints([card])) > 1 else ""
+
+    @cached_property
+    def _places(self) -> int:
+        """How many interfaces the cards of this audit name."""
+        return len(_endpoints(self.cards))
 
     # Facts.
 
@@ -133,10 +208,13 @@ class A2aLiveRules(A2aEvidence):
         recommendation="Serve the extended card at {url}, or declare none on {nameOrUrl}.",
         spec=_CAPABILITIES,
     )
-    def check_rule_live_absent(self, extended: Live) -> Findings:
+    def check_rule_live_absent(self, understood: Live) -> Findings:
         """The operation has its name since A2A 0.3; before, the extended card had a path."""
-        card, exchange = extended.card, extended.exchange
-        if card.declares_extended and card.shape is not Shape.V0_2 and _error(exchange) in (_NO_METHOD, _UNSUPPORTED):
+        card, exchange = understood.card, understood.exchange
+        is_denied = _error(exchange) in (_NO_METHOD, _UNSUPPORTED) or (
+            exchange.method == "GET" and exchange.answered in (*_GONE, 501)
+        )
+        if card.declares_extended and card.shape is not Shape.V0_2 and is_denied:
             yield Finding(
                 nameOrUrl=card.name_or_url, cardUrl=card.url, url=exchange.url, observed=Composed(_told(exchange))
             )
@@ -150,11 +228,11 @@ class A2aLiveRules(A2aEvidence):
         recommendation="Answer UnsupportedOperationError (-32004) at {url}.",
         spec=_CAPABILITIES,
     )
-    def check_rule_live_unsupported(self, extended: Live) -> Findings:
+    def check_rule_live_unsupported(self, understood: Live) -> Findings:
         """A2A 1.0."""
-        is_asked = speaks_1(extended.interface) and not extended.card.declares_extended
-        if is_asked and _error(extended.exchange) == _NO_METHOD:
-            yield Finding(url=extended.exchange.url, observed=Composed(_told(extended.exchange)))
+        is_asked = speaks_1(understood.interface) and not understood.card.declares_extended
+        if is_asked and _error(understood.exchange) == _NO_METHOD:
+            yield Finding(url=understood.exchange.url, observed=Composed(_told(understood.exchange)))
 
     @check(
         384,
@@ -205,7 +283,7 @@ class A2aLiveRules(A2aEvidence):
         388,
         title="Interface answers soundly",
         when="An interface answers with a server error, a redirect or a doubtful 404, or late, or not as its binding.",
-        seen="{path} of {nameOrUrl} at {cardUrl} is {url}, which {observed}.",
+        seen="{path} of {nameOrUrl} at {cardUrl} is {url}, {which} {observed}.",
         why="Clients cannot speak to the agent while that is so.",
         recommendation="Find out why {url} does not answer as {binding}, or set {path} on {nameOrUrl} to what does.",
         spec=_INTERFACES,
@@ -240,7 +318,7 @@ class A2aLiveRules(A2aEvidence):
         481,
         title="Interface is there",
         when="Nobody is at an interface's URL: no such host, no connection, nothing at the path, or a web page.",
-        seen="{path} of {nameOrUrl} at {cardUrl} is {url}, which {observed}.",
+        seen="{path} of {nameOrUrl} at {cardUrl} is {url}, {which} {observed}.",
         why="Clients that read the card cannot reach the agent there; each interface must be declared accurately.",
         recommendation="Start the agent at {url}, or set {path} on {nameOrUrl} to where it is.",
         spec=_INTERFACES,
@@ -255,17 +333,17 @@ class A2aLiveRules(A2aEvidence):
         482,
         title="Interface speaks its version",
         when="An interface answers that it does not support the very version that the card declares for it.",
-        seen="{path} of {nameOrUrl} at {cardUrl} declares version {version}, but {url} answered {observed}.",
+        seen="{path} of {nameOrUrl} at {cardUrl} declares version {version}, but {askedUrl} answered {observed}.",
         why="Clients choose the interface for its version, and are refused.",
         recommendation="Declare on {nameOrUrl} the version that {url} speaks.",
         spec=_VERSIONS,
     )
-    def check_rule_live_own_version(self, extended: Live) -> Findings:
+    def check_rule_live_own_version(self, understood: Live) -> Findings:
         """By A2A's own error only. A card of 0.x is asked without naming a version."""
-        interface, exchange = extended.interface, extended.exchange
+        interface, exchange = understood.interface, understood.exchange
         declared = interface.version
         if interface.view is View.V1 and isinstance(declared, str) and _error(exchange) == _NO_VERSION:
-            yield _finding(extended, _told(exchange), version=quoted(declared))
+            yield _finding(understood, _told(exchange), version=quoted(declared))
 
 
 _UNTELLING: Final = (FailureCode.REFUSED, FailureCode.TOO_LARGE, FailureCode.REDIRECTS, FailureCode.BAD_ENCODING)
@@ -317,6 +395,28 @@ def _error(exchange: Exchange) -> str | None:
     return None
 
 
+def _is_a2a(exchange: Exchange) -> bool:
+    """Whether an answer is one of the binding: a JSON-RPC response; a card, or A2A's form of an error, over HTTP."""
+    if exchange.answered is None or exchange.answered == 429:
+        return False
+    if exchange.method == "POST":
+        return _reply(exchange).message is not None
+    match _json(exchange):
+        case {"error": {"code": int(), "details": list()} | {"code": int(), "status": str()}}:
+            return True
+    return _card(exchange) is not None
+
+
+def _endpoints(cards: Iterable[AgentCard]) -> set[tuple[str, str]]:
+    """The URLs of cards' interfaces, each with what is spoken there: a card for two versions may name one twice."""
+    return {
+        ((absolute(one.url) or one.url.strip()).rstrip("/"), binding(one))
+        for card in cards
+        for one in card.interfaces
+        if isinstance(one.url, str) and one.url.strip()
+    }
+
+
 def _told(exchange: Exchange) -> str:
     """An answer in a few words: ``200 with the error -32004 (UNSUPPORTED_OPERATION)``."""
     status = exchange.status
@@ -334,7 +434,8 @@ def _nobody(called: Live) -> str | None:
     """Why nobody is at an interface, as far as the answer shows that; None if somebody is, or it cannot be told."""
     exchange = called.exchange
     if exchange.failure is not None:
-        return None if exchange.failure.code is FailureCode.TIMEOUT else clean(exchange.failure.reason, 300)
+        is_late = exchange.failure.code is FailureCode.TIMEOUT
+        return None if is_late else f"gave no answer: {clean(exchange.failure.reason, 300)}"
     page = is_html(exchange.header("content-type"), exchange.body)
     if exchange.status == 200 and page:
         return "answered with a web page"
@@ -353,7 +454,8 @@ def _unsound(called: Live) -> str | None:
     """Why an interface cannot be spoken to, though somebody may be there."""
     exchange = called.exchange
     if exchange.failure is not None:
-        return clean(exchange.failure.reason, 300) if exchange.failure.code is FailureCode.TIMEOUT else None
+        is_late = exchange.failure.code is FailureCode.TIMEOUT
+        return f"gave no answer: {clean(exchange.failure.reason, 300)}" if is_late else None
     status = exchange.status or 0
     says = _reply(exchange).message is not None if exchange.method == "POST" else _json(exchange) is not None
     if status >= 500 and not says:
@@ -423,7 +525,9 @@ def _finding(called: Live, observed: str, **values: object) -> Finding:
         path=interface.path if interface.path == "url" else f"{interface.path}.url",
         nameOrUrl=card.name_or_url,
         cardUrl=card.url,
-        url=exchange.url,
+        url=called.url,
+        askedUrl=exchange.url,
+        which=Composed("which" if exchange.url == called.url else f"and {exchange.url} there"),
         observed=Composed(observed),
         binding=Composed(clean(binding(interface), 40)),
         **values,

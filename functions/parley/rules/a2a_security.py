@@ -999,7 +999,7 @@ def _dead(one: Resolved) -> tuple[str, str] | None:
     if exchange is None:
         return None
     if exchange.failure is not None:
-        return clean(exchange.failure.reason, 300), ""
+        return f"gave no answer: {clean(exchange.failure.reason, 300)}", ""
     hint = ""
     if one.reference.purpose is Purpose.OPENID and "/.well-known/" not in exchange.url:
         hint = "; a provider's document is at /.well-known/openid-configuration below its issuer"
