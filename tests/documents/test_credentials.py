@@ -374,3 +374,21 @@ def test_no_false_alarm_in_the_field() -> None:
         pytest.skip(f"NO FIELD DOCUMENTS: {_FIELD} is not there; set PARLEY_FIELD to their folder")
     assert len(documents) > 90
     assert {document.name: seen for document in documents if (seen := search(document.read_bytes()).credentials)} == {}
+
+
+def test_a_document_is_searched_once_for_all_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    hits = credentials._hits
+
+    def counted(texts: list[credentials._Text]) -> dict[int, list[credentials._Hit]]:
+        searched.append(len(texts))
+        return hits(texts)
+
+    monkeypatch.setattr(credentials, "_hits", counted)
+    credentials.forget()
+    body = b'{"description": "the same, wherever it is asked for"}'
+    assert credentials.search(body) == credentials.search(body, {})
+    assert len(searched) == 1
+    credentials.forget()
+    credentials.search(body)
+    assert len(searched) == 2

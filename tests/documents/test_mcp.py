@@ -3,12 +3,14 @@
 import pytest
 
 from mcp_servers import error
+from parley.documents import mcp
 from parley.documents.mcp import best_version, candidates, is_modern_error, other_session
 from parley.documents.mcp_plan import Purpose
 from parley.documents.mcp_reply import read
 from parley.evidence import Request
 from parley.target import Target
-from sites import HOST, Site
+from parley.wire.url import Url
+from sites import HOST, Site, card, served
 
 
 @pytest.mark.parametrize(
@@ -67,3 +69,20 @@ def test_another_session_is_of_the_same_form_and_always_the_same(session: str) -
 def test_which_paths_claim_to_be_an_endpoint(asked: str, claimed: bool) -> None:
     first = candidates(Target.parse(f"https://weather.example{asked}"), ())[0]
     assert (first.url, first.claim is not None) == (f"https://weather.example{asked}", claimed)
+
+
+def test_a_cards_remotes_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A card may name thousands, and each rule on authorization asks for the endpoint."""
+    parsed: list[str] = []
+
+    def counted(text: str) -> Url:
+        parsed.append(text)
+        return Url.parse(text)
+
+    class Counting:
+        parse = staticmethod(counted)
+
+    monkeypatch.setattr(mcp, "Url", Counting)
+    remotes = [{"type": "streamable-http", "url": f"https://a{number}.weather.example/"} for number in range(500)]
+    Site({"/mcp/server-card": served(card(remotes=remotes))}).audit()
+    assert len([text for text in parsed if ".weather.example" in text]) <= 2 * len(remotes)  # for the probe; for rules

@@ -20,6 +20,7 @@ from agents import (
     message,
     numbered,
     served,
+    site,
     skill,
 )
 from parley.evidence import FailureCode
@@ -403,3 +404,9 @@ def test_findings_are_bounded() -> None:
         rows = [one for one in report.checks if one.code.endswith(f"-{number}")]
         assert len(rows) == 50
         assert rows[-1].data["more"] >= 4_950
+
+
+def test_a_scheme_that_nobody_can_read_passes_nothing() -> None:
+    report = auditor(site(changed(V1, securitySchemes={"key": {}, "other": {"type": "x"}})).audit())
+    passed = {int(code.rpartition("-")[2]) for code in report.passed}
+    assert not passed & {131, 340, 349, 446, 447, 448, 449, 450, 454}

@@ -216,6 +216,14 @@ def test_links_beyond_the_limit_are_untested() -> None:
     assert {one.reason for one in report.untested} == {"5 more catalog links were not followed"}
 
 
+def test_cards_in_the_catalog_itself_are_read_up_to_the_same_limit() -> None:
+    listed = [entry(data=changed(V1, name=f"Weather {index}")) for index in range(25)]
+    report = auditor(AgentSite({CATALOG: catalog(*listed)}).audit())
+    assert numbered(report).count(101) == 20
+    reasons = {one.reason for one in report.untested}
+    assert "5 more cards in the AI Catalog itself were not read" in reasons
+
+
 def test_a_good_mcp_site_stays_green_without_an_agent() -> None:
     from mcp_servers import dual
 

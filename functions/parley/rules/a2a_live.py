@@ -212,7 +212,7 @@ class A2aLiveRules(A2aEvidence):
         """The operation has its name since A2A 0.3; before, the extended card had a path."""
         card, exchange = understood.card, understood.exchange
         is_denied = _error(exchange) in (_NO_METHOD, _UNSUPPORTED) or (
-            exchange.method == "GET" and exchange.answered in (*_GONE, 501)
+            exchange.method == "GET" and exchange.answered in (*_GONE, 501) and _unsound(understood) is None
         )
         if card.declares_extended and card.shape is not Shape.V0_2 and is_denied:
             yield Finding(
