@@ -325,6 +325,16 @@ def test_one_interface_is_asked_and_nothing_is_said_of_others(answers: Mapping[s
     assert all(text.endswith(end) for text, end in zip(valid, said, strict=True))
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [fails(FailureCode.REFUSED, "is on a private network"), Answer(status=403, headers={"cf-mitigated": "challenge"})],
+)
+def test_valid_says_so_where_the_answer_could_not_be_had(answer: Answer) -> None:
+    assert message(judged(V1, answer), 200).endswith("(A2A 1.0); whether its agent is there could not be told.")
+    grpc = changed(V1, supportedInterfaces=[interface(protocolBinding="GRPC")])
+    assert message(judged(grpc, answer), 200).endswith("(A2A 1.0); its agent was not asked.")
+
+
 def test_one_interface_in_two_views_is_one() -> None:
     assert not untested(judged(HYBRID, UNSUPPORTED))
     listed = [{"url": f"{ENDPOINT}/", "transport": "JSONRPC"}]

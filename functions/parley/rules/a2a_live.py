@@ -128,14 +128,13 @@ class A2aLiveRules(A2aEvidence):
 
     def what_was_asked(self, card: AgentCard) -> str:
         """What of a card's interfaces was asked, to follow the word that the card is valid; nothing if all were."""
-        called = self.called()
-        mine = [one for one in called.values if one.card is card]
-        if not mine:
+        asked, _ = self._asked(Purpose.EXTENDED)
+        if asked is None or asked.card is not card:
             return "; its agent was not asked"
-        exchange = mine[0].exchange
-        if exchange.failure is None and not _is_a2a(exchange) and exchange.answered not in (401, 403):
+        exchange = asked.exchange
+        if not (self.called().values and (_is_a2a(exchange) or exchange.answered in (401, 403))):
             return "; whether its agent is there could not be told"
-        return f"; of its interfaces, only {mine[0].url} was asked" if len(_endpoints([card])) > 1 else ""
+        return f"; of its interfaces, only {asked.url} was asked" if len(_endpoints([card])) > 1 else ""
 
     @cached_property
     def _places(self) -> int:
