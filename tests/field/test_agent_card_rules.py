@@ -17,6 +17,7 @@ from parley.rules.a2a_security import A2aSecurityRules
 _FIELD = Path(os.environ.get("PARLEY_FIELD") or Path(__file__).resolve().parents[2].parent / "shared" / "field")
 _MANIFEST = _FIELD / "documents" / "manifest.tsv"
 
+ASKED = {row.number for row, _ in A2aLiveRules.rules()}
 OURS = {row.number for rules in (A2aSecurityRules, A2aInterfaceRules, A2aLiveRules) for row, _ in rules.rules()}
 FACTS = {131, 139, 150}
 """Of a host that is not the card's own, since all are served from one; and of what the made-up agent answers."""
@@ -78,4 +79,5 @@ def test_agent_card(row: dict[str, str]) -> None:
     expected |= ALSO.get(row["file"].partition("/")[2], set())
     is_production = b'"securitySchemes"' not in document and 434 not in told and 432 not in told
     assert told == expected | ({341} if is_production else set())
-    assert not report.untested
+    untested = {int(one.code.rpartition("-")[2]) for one in report.untested}
+    assert untested <= ASKED  # many cards name several interfaces, or one over HTTP, which this site knows nothing of
