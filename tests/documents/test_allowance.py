@@ -8,6 +8,8 @@ from parley.fetch.policy import Limits
 from parley.report import Protocol, Report, State, Status
 from parley.wire import strict_json
 from sites import HOST, Answer, catalog, entry
+from sites import card as server_card_of
+from sites import served as server_card_served
 
 HALF = b"[" + b"0," * (READ // (2 * (2 + PER_VALUE)) + 10) + b"0]"
 """Of which two are too much."""
@@ -110,7 +112,8 @@ def test_where_nothing_was_read_the_question_stays_open() -> None:
     report = audited(1, **{agent_card.CURRENT: plain[0], agent_card.LEGACY: plain[1]})
     assert f"{HOST}/0: {UNREAD}" in {one.reason for one in auditor(report).untested}
     assert 101 not in numbered(auditor(report))
-    assert auditor(report).status is not Status.SUCCESS
+    assert not report.protocols[Protocol.A2A].conclusive
+    assert report.status is not Status.SUCCESS
 
 
 def test_the_same_evidence_gives_the_same() -> None:
@@ -121,9 +124,11 @@ def test_the_same_evidence_gives_the_same() -> None:
 
 
 def test_server_cards_share_it() -> None:
-    remotes = [{"type": "streamable-http", "url": "https://{a}.weather.example/mcp"}] * 13_000
-    cards = {f"{HOST}/{one}": Answer(body={"name": f"a/{one}", "remotes": remotes}) for one in range(4)}
+    meta = {"com.example/more": "x" * 900_000}
+    cards = {f"{HOST}/{one}": server_card_served(server_card_of(_meta=meta, title=str(one))) for one in range(4)}
     listed = catalog(*(entry(url=f"/{one}") for one in range(4)))
     report = AgentSite({CATALOG: listed} | cards).audit()
     judged = next(one for one in report.auditors if one.protocol is Protocol.SERVER_CARD)
+    assert [one.code.rpartition("-")[2] for one in judged.checks] == ["100", "200", "200"]
+    assert judged.status is Status.INFORMATION
     assert judged.untested[0].reason.endswith(UNREAD)

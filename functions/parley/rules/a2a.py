@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from parley.documents.agent_card import AgentCard, Document, Shape
-from parley.documents.allowance import UNREAD
 from parley.documents.location import Cause
 from parley.report import AuditorReport, ProtocolReport, State, Status
 from parley.rules.a2a_card import A2aCardRules
@@ -48,7 +47,7 @@ class A2aAgentCardRules(
     def judge(self) -> AuditorReport:
         """Green only where there is a card, and all that came was read: a place alone says nothing of a card."""
         report = super().judge()
-        is_open = not self.cards or any(place.reason == UNREAD for place in self.found.locations)
+        is_open = not self.cards or self.unread is not None
         return report._replace(status=Status.INFORMATION) if is_open and report.status is Status.SUCCESS else report
 
     def protocol_report(self, judged: AuditorReport, others: Sequence[RuleSet]) -> ProtocolReport:

@@ -17,6 +17,7 @@ from parley.documents.agent_card import (
     discovery,
     references,
 )
+from parley.documents.allowance import UNREAD
 from parley.documents.location import Cause, kept_waiting, location
 from parley.evidence import Evidence, Exchange
 from parley.report import Protocol
@@ -153,7 +154,7 @@ class A2aEvidence(RuleSet):
         for one in self.found.documents:
             if isinstance(one.content, NotJson) and one.content.is_beyond:
                 return f"{one.url}: {one.content.reason}"
-        return None
+        return next((place.told for place in self.found.locations if place.reason == UNREAD), None)
 
     @property
     def is_catch_all(self) -> bool:

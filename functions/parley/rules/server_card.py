@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from parley.documents.allowance import UNREAD
 from parley.documents.location import Cause
 from parley.documents.server_card import Discovery, Document, Purpose, discovery
 from parley.evidence import Evidence, Exchange
@@ -426,6 +427,12 @@ class ServerCardRules(RuleSet):
             yield Finding(cardUrl=served.url, how=Composed(f"is linked to as {clean(served.exchange.url)}"))
 
     # The state.
+
+    def judge(self) -> AuditorReport:
+        """Green only where all that came was read."""
+        report = super().judge()
+        is_open = any(place.reason == UNREAD for place in self.found.locations)
+        return report._replace(status=Status.INFORMATION) if is_open and report.status is Status.SUCCESS else report
 
     def protocol_report(self, judged: AuditorReport, others: Sequence[RuleSet]) -> ProtocolReport:
         """Confirmed by one card without a blocking finding; indicated by a card, or a link to one."""
