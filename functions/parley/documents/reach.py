@@ -67,6 +67,7 @@ _TUNNELS: Final = (
 """Where people publish what runs on their own machine."""
 
 _SCHEME: Final = r"([A-Za-z][A-Za-z0-9+.-]*):"
+_USER: Final = r"^(\s*(?:[A-Za-z][A-Za-z0-9+.-]*:)?//)[^/?#]*@"
 _HOST_PORT: Final = r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253}):\d{1,5}"
 
 
@@ -96,7 +97,7 @@ def _networks() -> list[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, Rea
 
 def place_of(written: object) -> Place | None:
     """Where the host of a URL is, of any scheme, or of a bare ``host:port``; None where no host can be told."""
-    if not isinstance(written, str) or len(written) > 2048:
+    if not isinstance(written, str):
         return None
     text = written.strip()
     try:
@@ -115,6 +116,11 @@ def place_of(written: object) -> Place | None:
         host = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
     host = host.strip("[]")
     return place(host) if re.fullmatch(r"[A-Za-z0-9_.:-]{1,253}", host) else None
+
+
+def without_user(written: str) -> str:
+    """A URL of any scheme, with ``***`` in place of the user name and password that it carries before its host."""
+    return re.sub(_USER, r"\1***@", written, count=1)
 
 
 def tunnel(host: str) -> str | None:

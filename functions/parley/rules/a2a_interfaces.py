@@ -9,7 +9,7 @@ from parley.documents.agent_card import BINDINGS, AgentCard, Interface, Purpose,
 from parley.documents.mcp import talks
 from parley.documents.mcp_plan import STEPS, VERSIONS
 from parley.documents.mcp_reply import read
-from parley.documents.reach import Place, Reach, is_within, place, place_of, tunnel
+from parley.documents.reach import Place, Reach, is_within, place, place_of, tunnel, without_user
 from parley.rules.a2a_evidence import PROTO, V0_3, V1, A2aEvidence, CardInterface
 from parley.rules.rule import Composed, Finding, Findings, check, listed
 from parley.wire.text import clean, kind, quoted
@@ -170,7 +170,7 @@ class A2aInterfaceRules(A2aEvidence):
             yield Finding(
                 nameOrUrl=card_0.name_or_url,
                 cardUrl=card_0.url,
-                observed=quoted(main.url),
+                observed=quoted(without_user(str(main.url))),
                 transport=_named(main),
             )
 
@@ -197,7 +197,7 @@ class A2aInterfaceRules(A2aEvidence):
             yield Finding(
                 nameOrUrl=card_0.name_or_url,
                 cardUrl=card_0.url,
-                url=main.url,
+                url=without_user(str(main.url)),
                 transport=_named(main),
                 observed=Composed(clean(shown)),
             )
@@ -226,7 +226,7 @@ class A2aInterfaceRules(A2aEvidence):
                     paths=Composed(f"{paths[0]} and {paths[1]}{more}"),
                     nameOrUrl=card.name_or_url,
                     cardUrl=card.url,
-                    observed=Composed(f"{quoted(url)} by {quoted(name)}"),
+                    observed=Composed(f"{quoted(without_user(url))} by {quoted(name)}"),
                 )
 
     @check(
@@ -302,7 +302,7 @@ class A2aInterfaceRules(A2aEvidence):
                 nameOrUrl=card.name_or_url,
                 cardUrl=card.url,
                 observed=quoted(one.version),
-                where=Composed(quoted(one.url) if isinstance(one.url, str) else "it"),
+                where=Composed(quoted(without_user(one.url)) if isinstance(one.url, str) else "it"),
             )
 
     @check(
@@ -344,7 +344,7 @@ class A2aInterfaceRules(A2aEvidence):
         """On one's own machine or network it is no fault, if the card is served there too."""
         for target in self._targets(card):
             there = target.place
-            is_plain = target.is_http and target.url is not None and target.url.scheme == "http"
+            is_plain = target.is_http and target.written.strip().lower().startswith("http://")
             if is_plain and there is not None and there.reach is Reach.ANYWHERE:
                 yield _finding(card, target, "not https")
 
@@ -358,7 +358,7 @@ class A2aInterfaceRules(A2aEvidence):
         spec=PROTO,
     )
     def check_rule_interface_absolute(self, card: AgentCard) -> Findings:
-        """Credentials in a URL are another matter, and so is its length."""
+        """Credentials in a URL, and its length, are told as such."""
         for target in self._targets(card):
             if not target.is_http or len(target.written) > LONGEST or target.written == str(target.url):
                 continue
@@ -384,6 +384,42 @@ class A2aInterfaceRules(A2aEvidence):
             there = target.place
             if target.is_core and there is not None and (hidden := _hidden(there, here)) is not None:
                 yield _finding(card, target, hidden)
+
+    @check(
+        435,
+        title="User name in an interface's URL",
+        when="The URL of an interface of A2A's own bindings carries a user name or a password before its host.",
+        seen="{path} of {nameOrUrl} at {cardUrl} is {observed}, {but}.",
+        why=(
+            "HTTP has done away with such URLs (RFC 9110, section 4.2.4): browsers and many clients refuse them, and "
+            "whoever reads the card reads the password."
+        ),
+        recommendation=(
+            "Take the user name and password out of {path} on {nameOrUrl}, and declare by securitySchemes how clients "
+            "authenticate; change a password that was in use."
+        ),
+        spec="https://www.rfc-editor.org/rfc/rfc9110#section-4.2.4",
+    )
+    def check_rule_interface_user(self, card: AgentCard) -> Findings:
+        """Whether or not the password is one that lets anybody in; a custom binding may have its own use for it."""
+        for target in self._targets(card):
+            if target.is_core and without_user(target.written) != target.written:
+                yield _finding(card, target, "which carries a user name or a password")
+
+    @check(
+        436,
+        title="Length of an interface's URL",
+        when=f"An interface's URL has more than {LONGEST} characters.",
+        seen="{path} of {nameOrUrl} at {cardUrl} is {observed}, {but}.",
+        why=f"Many clients, this auditor among them, ask for no URL of more than {LONGEST} characters.",
+        recommendation="Give the agent of {nameOrUrl} a shorter URL, and set {path} to it.",
+        spec=_URLS,
+    )
+    def check_rule_interface_length(self, card: AgentCard) -> Findings:
+        """Of any binding."""
+        for target in self._targets(card):
+            if len(target.written) > LONGEST:
+                yield _finding(card, target, f"which has {len(target.written)} characters")
 
     @cached_property
     def _known(self) -> dict[int, list[_Target]]:
@@ -475,7 +511,7 @@ def _finding(card: AgentCard, target: _Target, but: str, **values: object) -> Fi
         path=target.path,
         nameOrUrl=card.name_or_url,
         cardUrl=card.url,
-        observed=quoted(target.written),
+        observed=quoted(without_user(target.written)),
         but=Composed(but),
         **values,
     )
