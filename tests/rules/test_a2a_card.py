@@ -10,6 +10,7 @@ from agents import (
     V0_2,
     V0_3,
     V1,
+    AgentSite,
     assert_harmless,
     auditor,
     changed,
@@ -17,6 +18,7 @@ from agents import (
     interface,
     message,
     numbered,
+    served,
     site,
     skill,
 )
@@ -50,6 +52,11 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("a number for a version", changed(V1, version=1.0), [412]),
     # Where it is.
     ("no url in 0.3", changed(V0_3, url=...), [413]),
+    ("no url in an early 0.2", changed(EARLY, url=...), [322, 413]),
+    ("null url in an early 0.2", changed(EARLY, url=None), [322, 413]),
+    ("no url in an early 0.2, in snake_case", changed(EARLY, url=..., securitySchemes=..., security_schemes=EARLY["securitySchemes"]), [322, 413, 421]),
+    ("no interfaces in 1.0, and a scheme of both dialects", changed(V1, supportedInterfaces=..., securitySchemes=HYBRID["securitySchemes"]), [414]),
+    ("no interfaces in 1.0, and a scheme of 0.x", changed(V1, supportedInterfaces=..., protocolVersion="1.0", securitySchemes=EARLY["securitySchemes"]), [110, 414]),
     ("blank url in 0.3", changed(V0_3, url=" "), [413]),
     ("an object for a url in 0.2", changed(V0_2, url={}), [413]),
     ("no supportedInterfaces", changed(V1, supportedInterfaces=...), [414]),
@@ -62,6 +69,7 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("an interface that is a text", changed(V1, supportedInterfaces=[interface(), "https://weather.example"]), [415]),
     ("an interface's version is a number", changed(V1, supportedInterfaces=[interface(protocolVersion=1.0)]), [415]),
     ("an interface with a tenant", changed(V1, supportedInterfaces=[interface(tenant="x")]), []),
+    ("an interface with a number for its tenant", changed(V1, supportedInterfaces=[interface(tenant=5)]), [426]),
     ("no additional interfaces", changed(V0_3, additionalInterfaces=[]), []),
     ("an additional interface without a transport", changed(V0_3, additionalInterfaces=[{"url": f"{HOST}/x"}]), [331]),
     ("an additional interface that is none", changed(V0_3, additionalInterfaces=[None]), [331]),
@@ -78,6 +86,10 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("an extended card", changed(V0_3, supportsAuthenticatedExtendedCard=True), []),
     ("a null capability", changed(V1, capabilities={"streaming": None}), [320]),
     ("an extension", changed(V1, capabilities={"extensions": [{"uri": "https://weather.example/ext/v1", "required": True}]}), [106]),
+    ("an extension with all it may have", changed(V0_3, capabilities={"extensions": [{"uri": f"{HOST}/ext/v1", "description": "", "required": False, "params": {}}]}), [106]),
+    ("a text for required", changed(V1, capabilities={"extensions": [{"uri": f"{HOST}/ext/v1", "required": "yes"}]}), [106, 426]),
+    ("a number for an extension's description", changed(V1, capabilities={"extensions": [{"uri": f"{HOST}/ext/v1", "description": 5}]}), [106, 426]),
+    ("a text for an extension's parameters", changed(V0_3, capabilities={"extensions": [{"uri": f"{HOST}/ext/v1", "params": "x"}]}), [106, 426]),
     ("an extension without a URI", changed(V1, capabilities={"extensions": [{"required": True}]}), [106, 332]),
     ("an extension that is a text", changed(V0_3, capabilities={"extensions": ["https://weather.example/ext/v1"]}), [332]),
     ("extensions of another type", changed(V0_3, capabilities={"extensions": {}}), [332]),
@@ -110,6 +122,10 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("a skill without tags", changed(V0_3, skills=[skill(tags=...)]), [419]),
     ("a skill with empty tags in 1.0", changed(V1, skills=[skill(tags=[])]), [419]),
     ("a skill with empty tags in 0.x", changed(V0_3, skills=[skill(tags=[])]), [329]),
+    ("a blank tag in 1.0", changed(V1, skills=[skill(tags=[""])]), [419]),
+    ("a blank tag in 0.x", changed(V0_3, skills=[skill(tags=[" ", ""])]), [330]),
+    ("a blank tag in both", changed(HYBRID, skills=[skill(tags=[""])]), [419]),
+    ("a blank tag beside another", changed(V1, skills=[skill(tags=["", "weather"])]), []),
     ("tags that are a text", changed(V1, skills=[skill(tags="weather")]), [419]),
     ("a number among tags", changed(V1, skills=[skill(tags=["a", 1])]), [419]),
     ("two skills of one id", changed(V1, skills=[SKILL, skill(name="Other")]), [420]),
@@ -135,9 +151,12 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("a skill's schema", changed(V0_3, skills=[skill(inputSchema={"type": "object"})]), [105]),
     ("what 0.1 had", changed(V0_3, authentication={"schemes": ["none"]}), [107]),
     ("members of 0.x in 1.0", changed(V1, protocolVersion="1.0", preferredTransport="JSONRPC"), [110]),
-    ("modes in snake_case", changed(V1, defaultInputModes=..., default_input_modes=["text/plain"]), [417, 421]),
+    ("modes in snake_case", changed(V1, defaultInputModes=..., default_input_modes=["text/plain"]), [421]),
+    ("null, and the modes in snake_case", changed(V1, defaultInputModes=None, default_input_modes=["text/plain"]), [417]),
     ("both spellings", changed(V1, default_input_modes=["text/plain"]), []),
-    ("an interface in snake_case", changed(V1, supportedInterfaces=[interface(protocolVersion=..., protocol_version="1.0")]), [415, 421]),
+    ("an interface in snake_case", changed(V1, supportedInterfaces=[interface(protocolVersion=..., protocol_version="1.0")]), [421]),
+    ("interfaces in snake_case", changed(V1, supportedInterfaces=..., supported_interfaces=[{"url": f"{HOST}/a2a", "protocol_binding": "JSONRPC", "protocol_version": "1.0"}]), [421]),
+    ("a version and a transport in snake_case", changed(V0_3, protocolVersion=..., protocol_version="0.3.0", preferredTransport=..., preferred_transport="JSONRPC"), [421]),
     ("a skill's modes in snake_case", changed(V0_3, skills=[skill(input_modes=["text/plain"])]), [421]),
     ("others' names in snake_case", changed(V1, schema_version="1"), [105]),
     # Claims.
@@ -146,12 +165,15 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("a number for a claim", changed(V0_3, protocolVersion=0.3), [424]),
     ("a signed card without a claim", changed(EARLY, signatures=[{"protected": "e30", "signature": "x"}]), [323, 424]),
     ("no claim in both", changed(HYBRID, protocolVersion=...), [424]),
+    ("no claim in both, early and signed", changed(HYBRID, protocolVersion=..., preferredTransport=..., signatures=[{"protected": "e30", "signature": "x"}]), [322]),
     ("no claim in both, early", changed(HYBRID, protocolVersion=..., preferredTransport=...), [322]),
     ("Major.Minor", changed(V0_3, protocolVersion="0.3"), []),
     ("claims 1.0", changed(V0_3, protocolVersion="1.0"), [423]),
     ("claims 1.0.0 without a transport", changed(V0_3, protocolVersion="1.0.0", preferredTransport=...), [323, 423]),
     ("claims 1.0 in both", changed(HYBRID, protocolVersion="1.0"), []),
-    ("claims a date", changed(V0_3, protocolVersion="2025-06-18"), [324]),
+    ("claims a date", changed(V0_3, protocolVersion="2025-06-01"), [324]),
+    ("claims a version of MCP, which is told there", changed(V0_3, protocolVersion="2025-06-18"), []),
+    ("claims a version of MCP in 1.0", changed(V1, protocolVersion="2025-06-18"), [110, 324]),
     ("claims a word", changed(V0_3, protocolVersion="latest"), [324]),
     ("claims 2.0", changed(V0_3, protocolVersion="2.0"), [324]),
     ("claims 0.3 with the members of 1.0", changed(V1, protocolVersion="0.3.0"), [110, 324]),
@@ -170,6 +192,9 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("a description to be written", changed(V1, description="TODO"), [326]),
     ("a provider at example.com", changed(V1, provider={"organization": "Weather Ltd", "url": "https://www.example.com/x"}), [326]),
     ("an agent at your domain", changed(V1, supportedInterfaces=[interface(url="https://your-domain.com/a2a")]), [326]),
+    ("a text of printers", changed(V1, description="Lorem ipsum dolor sit amet, consectetur adipiscing elit."), [326]),
+    ("an agent that writes it", changed(V1, description="Lorem ipsum generator."), []),
+    ("an agent for to-do lists", changed(V1, description="Todo: manages your to-do lists."), []),
     ("a to-do list", changed(V1, description="Keeps your TODO list; write ${name} for a name, see example.com."), []),
     ("a skill that is called todo", changed(V1, skills=[skill(id="todo-list", name="TODO lists")]), []),
     ("a long description", changed(V1, description="Forecasts. " * 400), [327]),
@@ -210,9 +235,13 @@ WORDS: list[tuple[object, int, list[str]]] = [
     (changed(V0_3, description=...), 411, ["has no description: missing."]),
     (changed(V0_3, name=None), 410, ["null"]),
     (changed(V1, supportedInterfaces=[interface(protocolBinding=..., transport="JSONRPC")]), 415, ["supportedInterfaces[0].protocolBinding", "(there is transport)"]),
-    (changed(V1, defaultInputModes=..., default_input_modes=["text/plain"]), 417, ["missing (there is default_input_modes)."]),
+    (changed(V0_3, protocolVersion=...), 424, ["has no protocolVersion: missing."]),
+    (changed(V1, supportedInterfaces=[interface(protocolVersion=..., version="1.0")]), 415, ["missing (there is version)"]),
+    (changed(V1, capabilities={"extensions": [{"uri": f"{HOST}/ext/v1", "required": "yes"}]}), 426, ["capabilities.extensions[0].required of ", "a string, not a boolean"]),
+    (changed(V0_3, skills=[skill(tags=[""])]), 330, ["skills[0].tags of "]),
+    (changed(HYBRID, url="https://user:secret@weather.example/"), 325, ["0.x to https://***@weather.example/ by"]),
     (changed(V1, defaultInputModes=..., default_input_modes=["text/plain"]), 421, [": default_input_modes."]),
-    (changed(V1, skills=[SKILL, skill(id=..., tags=[])]), 419, ["skills[1]", "id is missing (there is name); tags is empty"]),
+    (changed(V1, skills=[SKILL, skill(id=..., tags=[])]), 419, ["skills[1]", "id is missing; tags is empty"]),
     (changed(V1, documentationURL="x"), 105, ["documentationURL (is documentationUrl meant?)"]),
     (changed(V1, **UNKNOWN), 105, ["member0", "and 28 more"]),
     (changed(V1, capabilities={"extensions": [{"uri": "https://weather.example/ext", "required": True}]}), 106, ["https://weather.example/ext (required, no version in its URI)"]),
@@ -229,6 +258,13 @@ def test_words(card: object, number: int, words: list[str]) -> None:
     told = message(auditor(site(card).audit()), number)
     for word in words:
         assert word in told
+
+
+def test_a_host_that_serves_the_card_is_no_placeholder() -> None:
+    card = changed(V1, supportedInterfaces=[interface(url="https://youragent.io/a2a")])
+    here = "https://youragent.io/.well-known/agent-card.json"
+    assert 326 not in faults(auditor(AgentSite({here: served(card)}).audit("https://youragent.io")))
+    assert 326 in faults(auditor(site(card).audit()))
 
 
 def test_the_lengths_that_make_a_prompt() -> None:

@@ -225,8 +225,12 @@ class AgentCard:
 
     @property
     def is_early(self) -> bool:
-        """Whether nothing in it is later than A2A 0.2.3, so that it owes no protocolVersion."""
-        return View.V0 in self.views and not any(has(self.members, name) for name in _SINCE_0_2_4)
+        """Whether nothing in it is later than A2A 0.2.3, so that it owes no protocolVersion.
+
+        In a card for clients of both, signatures may be there for those of A2A 1.0.
+        """
+        later = [name for name in _SINCE_0_2_4 if not (name == "signatures" and View.V1 in self.views)]
+        return View.V0 in self.views and not any(has(self.members, name) for name in later)
 
     @cached_property
     def raw(self) -> bytes:
@@ -468,11 +472,22 @@ def shape(members: Mapping[str, object]) -> Shape:
     claims_0 = isinstance(claim, str) and claim.lstrip("v").startswith("0.")
     if has(members, "supportedInterfaces"):
         return Shape.HYBRID if has_url else Shape.V1
-    if not has_url and not claims_0 and not any(has(members, name) for name in _OF_0):
+    claims_1 = isinstance(claim, str) and claim.lstrip("v").startswith("1.")
+    is_of_0 = any(has(members, name) for name in _OF_0) or (_has_schemes_of_0(members) and not claims_1)
+    if not (has_url or claims_0 or is_of_0):
         return Shape.V1  # an SDK leaves out an empty supportedInterfaces; nothing else says 0.x
     if isinstance(claim, str) and re.match(r"v?0\.[0-2](\.|$)", claim):
         return Shape.V0_2
     return Shape.V0_3 if any(has(members, name) for name in _SINCE_0_2_4) else Shape.V0_2
+
+
+def _has_schemes_of_0(members: Mapping[str, object]) -> bool:
+    """Whether a security scheme is written as A2A 0.x has it; one with a name of 1.0 beside its type is for both."""
+    declared = _get(members, "securitySchemes")
+    schemes = [one for one in declared.values() if isinstance(one, dict)] if isinstance(declared, dict) else []
+    return any(isinstance(one.get("type"), str) for one in schemes) and not any(
+        name.endswith("SecurityScheme") for one in schemes for name in one
+    )
 
 
 _OF_0: Final = ("url", "preferredTransport", "additionalInterfaces", "supportsAuthenticatedExtendedCard")

@@ -14,6 +14,8 @@ from parley.documents.agent_card import (
     objects,
     snake,
 )
+from parley.documents.mcp_plan import VERSIONS
+from parley.documents.reach import place_of, without_user
 from parley.rules.a2a_evidence import SCHEMA_0_3, V0_3, V1, A2aEvidence
 from parley.rules.rule import Composed, Finding, Findings, check, listed
 from parley.wire.text import MISSING, clean, kind, plain, quoted
@@ -82,7 +84,7 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "protocolVersion": ("version",),
     "url": ("uri", "endpoint", "href", "serviceUrl"),
     "name": ("displayName", "title"),
-    "id": ("name", "slug"),
+    "id": ("slug", "key"),
     "transport": ("protocolBinding", "type", "protocol"),
     "tags": ("keywords", "categories"),
     "organization": ("name",),
@@ -259,7 +261,8 @@ class A2aCardRules(A2aEvidence):
     def check_rule_preferred_transport(self, card_0: AgentCard) -> Findings:
         """Optional in 0.2."""
         is_0_3 = card_0.shape is Shape.V0_3 or (card_0.shape is Shape.HYBRID and _claims(card_0.claim, "0.3"))
-        if is_0_3 and card_0.members.get("preferredTransport") is None:
+        transport = "preferredTransport"
+        if is_0_3 and card_0.members.get(transport) is None and not _is_respelt(card_0.members, transport):
             yield Finding(nameOrUrl=card_0.name_or_url, cardUrl=card_0.url)
 
     @check(
@@ -272,9 +275,12 @@ class A2aCardRules(A2aEvidence):
         spec=f"{V1}#36-versioning",
     )
     def check_rule_claim(self, card: AgentCard) -> Findings:
-        """A 0.x card that claims 1.0 is a fault, told by 423; a pure 1.0 card needs no claim of its own."""
+        """A 0.x card that claims 1.0 is a fault, told by 423; a pure 1.0 card needs no claim of its own.
+
+        A version of MCP is a fault in a 0.x card, told by 430.
+        """
         claim = card.claim
-        if not isinstance(claim, str) or not claim.strip():
+        if not isinstance(claim, str) or not claim.strip() or (View.V0 in card.views and claim.strip() in VERSIONS):
             return
         but = None
         if not re.fullmatch(r"\s*v?\d{1,3}\.\d{1,3}(\.\d{1,5})?([-+][\w.+-]{1,40})?\s*", claim):
@@ -307,7 +313,7 @@ class A2aCardRules(A2aEvidence):
             listed = ", ".join(dict.fromkeys(plain(one.binding) for one in here[:4]))
             but = f"where supportedInterfaces has {listed}"
         if but is not None:
-            shown = f"{plain(main.url)} by {_transport(main) or plain(main.binding)}"
+            shown = f"{_shown_url(main.url)} by {_transport(main) or plain(main.binding)}"
             yield Finding(nameOrUrl=hybrid.name_or_url, cardUrl=hybrid.url, observed=Composed(shown), but=Composed(but))
 
     @check(
@@ -320,10 +326,16 @@ class A2aCardRules(A2aEvidence):
         spec=_CARD,
     )
     def check_rule_placeholders(self, card: AgentCard) -> Findings:
-        """Only where one cannot be meant: not in descriptions, which may well speak of variables and to-do lists."""
+        """Only where one cannot be meant: descriptions may well speak of variables and to-do lists.
+
+        A host that serves the card itself is one that somebody has.
+        """
+        place = place_of(card.url)
+        here = "" if place is None else place.host
         for path, text in _texts(card):
-            if _is_placeholder(path, text):
-                yield Finding(path=path, nameOrUrl=card.name_or_url, cardUrl=card.url, observed=quoted(text))
+            if _is_placeholder(path, text, here):
+                shown = quoted(without_user(text) if _is_url(path) else text)
+                yield Finding(path=path, nameOrUrl=card.name_or_url, cardUrl=card.url, observed=Composed(shown))
 
     @check(
         327,
@@ -374,7 +386,7 @@ class A2aCardRules(A2aEvidence):
     @check(
         330,
         title="Blank texts in A2A 0.x",
-        when="A required text of a card of A2A 0.x is there, but blank.",
+        when="A required text of a card of A2A 0.x is there, but blank, or all of a skill's tags are.",
         seen="{path} of {nameOrUrl} at {cardUrl} is blank.",
         why="The schema allows it, but people and clients learn nothing from it.",
         recommendation="Fill {path} on {nameOrUrl}.",
@@ -391,6 +403,8 @@ class A2aCardRules(A2aEvidence):
             for name in ("id", "name", "description"):
                 if _is_blank(skill.value.get(name)):
                     yield Finding(path=f"{skill.path}.{name}", nameOrUrl=card_0.name_or_url, cardUrl=card_0.url)
+            if _are_blank(skill.value.get("tags")):
+                yield Finding(path=f"{skill.path}.tags", nameOrUrl=card_0.name_or_url, cardUrl=card_0.url)
 
     @check(
         331,
@@ -685,7 +699,7 @@ class A2aCardRules(A2aEvidence):
         """An earlier card owes none, which is told as a warning."""
         lack = _text_lack(card_0.members, "protocolVersion", "protocolVersion", blank=True)
         if lack is not None and not card_0.is_early:
-            yield _lacking(card_0, lack)
+            yield _lacking(card_0, lack._replace(hint=""))  # its version is the agent's own
 
     @check(
         425,
@@ -707,39 +721,43 @@ class A2aCardRules(A2aEvidence):
     @check(
         426,
         title="Types of optional members",
-        when="An optional member of the card or of a skill is of another type than A2A has it.",
+        when="An optional member of the card, a skill, an interface or an extension is of another type than A2A's.",
         seen="{path} of {nameOrUrl} at {cardUrl} is {observed}.",
         why="Clients that read cards by the data model refuse the whole card.",
         recommendation="Correct {path} on {nameOrUrl}, or leave it out.",
         spec=SCHEMA_0_3,
     )
     def check_rule_types(self, card: AgentCard) -> Findings:
-        """Texts, and lists of texts; other objects are other rules' business."""
-        for path, holder, name, is_list in _typed(card):
+        """Texts, lists of texts, and what interfaces and extensions may have; security is another rule's business."""
+        for path, holder, name, type_ in _typed(card):
             value = holder.get(name)
-            if value is None:
-                continue
-            if is_list:
+            lack = None
+            if type_ is list:
                 lack = _list_lack(holder, name, empty=False, path=path) or _strings_lack(holder, name, path)
-                if lack is not None:
-                    yield Finding(
-                        path=lack.path,
-                        nameOrUrl=card.name_or_url,
-                        cardUrl=card.url,
-                        observed=Composed(lack.observed),
-                    )
-            elif not isinstance(value, str):
-                observed = Composed(f"{kind(value)}, not a string")
-                yield Finding(path=path, nameOrUrl=card.name_or_url, cardUrl=card.url, observed=observed)
+            elif value is not None and not isinstance(value, type_):
+                lack = _Lack(path, f"{kind(value)}, not {_TYPES[type_]}", "")
+            if lack is not None and value is not None:
+                yield Finding(
+                    path=lack.path, nameOrUrl=card.name_or_url, cardUrl=card.url, observed=Composed(lack.observed)
+                )
 
 
-def _typed(card: AgentCard) -> Iterator[tuple[str, Mapping[str, object], str, bool]]:
-    """The optional texts and lists of texts: place, holder, name, and whether it is a list."""
+_TYPES: Final[Mapping[type, str]] = {str: "a string", bool: "a boolean", dict: "an object"}
+
+
+def _typed(card: AgentCard) -> Iterator[tuple[str, Mapping[str, object], str, type]]:
+    """The optional members that are no objects of their own: place, holder, name, and type; a list is one of texts."""
     for name in ("documentationUrl", "iconUrl"):
-        yield name, card.members, name, False
+        yield name, card.members, name, str
     for skill in card.skills:
         for name in ("examples", "inputModes", "outputModes"):
-            yield f"{skill.path}.{name}", skill.value, name, True
+            yield f"{skill.path}.{name}", skill.value, name, list
+    for one in card.interfaces:
+        if one.view is View.V1:
+            yield f"{one.path}.tenant", one.value, "tenant", str
+    for path, extension in objects(card.capabilities, "extensions"):
+        for name, type_ in (("description", str), ("required", bool), ("params", dict)):
+            yield f"capabilities.{path}.{name}", extension, name, type_
 
 
 # What is missing.
@@ -765,13 +783,25 @@ def _text_lack(members: Mapping[str, object], name: str, path: str, *, blank: bo
     value = members.get(name)
     if isinstance(value, str):
         return _Lack(path, "blank", "") if blank and not value.strip() else None
+    if _is_respelt(members, name):
+        return None
     if value is None:
         return _Lack(path, _absent(members, name), _instead(members, name))
     return _Lack(path, f"{kind(value)}, not a string", "")
 
 
+def _is_respelt(members: Mapping[str, object], name: str) -> bool:
+    """Whether a member that is not there stands under its name in snake_case, which is told as such."""
+    return name not in members and members.get(snake(name)) is not None
+
+
 def _is_blank(value: object) -> bool:
     return isinstance(value, str) and not value.strip()
+
+
+def _are_blank(texts: object) -> bool:
+    """Whether a list has texts, and nothing in them: as good as empty."""
+    return isinstance(texts, list) and bool(texts) and all(_is_blank(text) for text in texts)
 
 
 def _list_lack(members: Mapping[str, object], name: str, *, empty: bool, path: str | None = None) -> _Lack | None:
@@ -779,6 +809,8 @@ def _list_lack(members: Mapping[str, object], name: str, *, empty: bool, path: s
     path = path or name
     if isinstance(value, list):
         return _Lack(path, "empty", "") if empty and not value else None
+    if _is_respelt(members, name):
+        return None
     if value is None:
         return _Lack(path, _absent(members, name), _instead(members, name))
     return _Lack(path, f"{kind(value)}, not an array", "")
@@ -800,6 +832,8 @@ def _skill_lacks(skill: object, *, is_1: bool) -> Iterator[str]:
         if (lack := _text_lack(skill, name, name, blank=is_1)) is not None:
             yield f"{lack.path} is {lack.observed}{lack.hint}"
     tags = _list_lack(skill, "tags", empty=is_1) or _strings_lack(skill, "tags", "tags")
+    if tags is None and is_1 and _are_blank(skill.get("tags")):
+        tags = _Lack("tags", "blank", "")
     if tags is not None:
         yield f"{tags.path} is {tags.observed}{tags.hint}"
 
@@ -825,15 +859,15 @@ def _absent(members: Mapping[str, object], name: str) -> str:
 
 def _instead(members: Mapping[str, object], name: str) -> str:
     """The other name by which a missing member may have been meant."""
-    for other in (snake(name), *_OTHER_NAMES.get(name, ())):
-        if other != name and members.get(other) is not None:
+    for other in _OTHER_NAMES.get(name, ()):
+        if members.get(other) is not None:
             return f" (there is {other})"
     return ""
 
 
 def _proto(card: AgentCard, name: str) -> str:
     """A word on SDKs that leave out what is empty, as Protocol Buffers do: the member is required all the same."""
-    if card.shape is not Shape.V1 or name in card.members or card.members.get(snake(name)) is not None:
+    if card.shape is not Shape.V1 or name in card.members:
         return ""
     return "; SDKs built on Protocol Buffers leave it out when it is empty, but A2A requires it"
 
@@ -956,6 +990,10 @@ def _same_url(one: object, other: object) -> bool:
 _BINDINGS: Final = {"REST": "HTTP+JSON", "HTTP": "HTTP+JSON", "JSON-RPC": "JSONRPC"}
 
 
+def _shown_url(url: object) -> str:
+    return plain(without_user(url) if isinstance(url, str) else url)
+
+
 def _transport(interface: Interface) -> str:
     """A binding by its right name, since wrong ones are told of elsewhere."""
     return _BINDINGS.get(binding(interface), binding(interface))
@@ -977,21 +1015,25 @@ def _texts(card: AgentCard) -> Iterator[tuple[str, str]]:
             yield path, value
 
 
-def _is_placeholder(path: str, text: str) -> bool:
+def _is_url(path: str) -> bool:
+    return path.lower().endswith("url")
+
+
+def _is_placeholder(path: str, text: str, here: str) -> bool:
+    """Whether a text is one; ``here`` is the host that serves the card."""
     start = text[:2048]
-    is_url = path.lower().endswith("url")
     whole = start.strip().strip("<>[]{}").lower()
     if whole in ("tbd", "fixme", "changeme", "change me", "placeholder", "lorem ipsum", "xxx"):
         return True
     if whole in ("todo", "string"):  # an agent or a skill may well be called so
         return not path.endswith(("name", "id"))
     if path.endswith("description"):
-        return start.lower().lstrip().startswith(("lorem ipsum", "todo:"))
+        return start.lower().lstrip().startswith("lorem ipsum dolor sit amet")
     if re.search(r"\$\{[^{}]{0,80}\}|\{\{[^{}]{0,80}\}\}|<your[ _-][^<>]{0,60}>|%[A-Z][A-Z_]{2,40}%", start):
         return True
-    host = re.match(r"(?:[a-z][a-z0-9+.-]*://)?([^/?#:]*)", start, re.IGNORECASE) if is_url else None
+    host = re.match(r"(?:[a-z][a-z0-9+.-]*://)?([^/?#:]*)", start, re.IGNORECASE) if _is_url(path) else None
     name = host[1].lower() if host else ""
-    return bool(
+    return name != here and bool(
         re.search(r"(^|\.)example\.(com|org|net)$|(^|[.-])your[-_]?(domain|company|org|host|agent|server|app)\b", name)
     )
 

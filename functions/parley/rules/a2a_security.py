@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from parley.documents.agent_card import AgentCard, Purpose, Scheme, Shape, View, absolute, snake
-from parley.documents.reach import Place, Reach, is_within, place_of
+from parley.documents.agent_card import AgentCard, Purpose, Scheme, Shape, View, absolute, has, snake
+from parley.documents.reach import Place, Reach, is_within, place_of, without_user
 from parley.evidence import FailureCode
 from parley.rules.a2a_evidence import PROTO, SCHEMA_0_3, V1, A2aEvidence, CardScheme, Resolved
 from parley.rules.rule import Composed, Finding, Findings, Given, check, listed
@@ -165,7 +165,7 @@ class A2aSecurityRules(A2aEvidence):
         """By the name of any version, and of the skills too."""
         declared = card.members.get("securitySchemes")
         holders = [card.members, *(skill.value for skill in card.skills)]
-        required = any(holder.get(name) for holder in holders for name in _NAMES.values())
+        required = any(holder.get(name) or holder.get(snake(name)) for holder in holders for name in _NAMES.values())
         if isinstance(declared, dict) and declared and not required:
             yield Finding(
                 nameOrUrl=card.name_or_url,
@@ -220,13 +220,15 @@ class A2aSecurityRules(A2aEvidence):
         spec=_AUTHENTICATION,
     )
     def check_rule_security_declared(self, card: AgentCard) -> Findings:
-        """Schemes of another type than object are a fault, told there."""
-        if card.members.get("securitySchemes") not in (None, {}):
+        """Schemes of another type than object are a fault, told there; and so are requirements that name none."""
+        declares = has(card.members, "securitySchemes") and card.members.get("securitySchemes") != {}
+        if declares or any(one.named for one in _written_requirements(card)):
             return
         for one in card.interfaces:
-            url = absolute(one.url)
-            there = place_of(url)
-            if url is not None and url.startswith("https:") and there is not None and there.reach is Reach.ANYWHERE:
+            is_https = isinstance(one.url, str) and one.url.strip().lower().startswith("https://")
+            there = place_of(one.url) if is_https else None
+            if there is not None and there.reach is Reach.ANYWHERE:
+                url = absolute(one.url) or without_user(str(one.url).strip())
                 old = card.members.get("authentication") is not None
                 hint = " (authentication, which it has, is of A2A 0.1)" if old else ""
                 yield Finding(nameOrUrl=card.name_or_url, cardUrl=card.url, url=url, hint=Composed(hint))
@@ -246,13 +248,8 @@ class A2aSecurityRules(A2aEvidence):
     )
     def check_rule_security_other_name(self, card: AgentCard) -> Findings:
         """Of the card and of each skill; all skills in one finding."""
-        if len(card.views) > 1:
-            return
-        own = card.views[0]
-        other = View.V0 if own is View.V1 else View.V1
-        places = [("", card.members), *((f"{skill.path}.", skill.value) for skill in card.skills)]
-        found = [place for place, holder in places if holder.get(_NAMES[other]) and not holder.get(_NAMES[own])]
-        if found:
+        own, other = card.views[0], _other(card.views[0])
+        if found := [place for place, _ in _misnamed(card)]:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             yield Finding(
                 path=Composed(f"{found[0]}{_NAMES[other]}{more}"),
@@ -270,7 +267,7 @@ class A2aSecurityRules(A2aEvidence):
         seen="The card {nameOrUrl} at {cardUrl} requires {newer} by securityRequirements, and {older} by security.",
         why="Clients of one version are sent away, or let in without what the others need.",
         recommendation="Say the same by securityRequirements and by security on {nameOrUrl}.",
-        spec=f"{V1}#appendix-a-migration-legacy-compatibility",
+        spec=f"{V1}#appendix-a-migration--legacy-compatibility",
     )
     def check_rule_security_views(self, hybrid: AgentCard) -> Findings:
         """By the names; scopes may well differ."""
@@ -290,7 +287,7 @@ class A2aSecurityRules(A2aEvidence):
         seen="{path} of {nameOrUrl} at {cardUrl} is written as in A2A {observed}; clients of {hint} cannot read it.",
         why="They do not learn how to authenticate, though the card is meant for them too.",
         recommendation="Write {path} on {nameOrUrl} in both forms, beside each other.",
-        spec=f"{V1}#appendix-a-migration-legacy-compatibility",
+        spec=f"{V1}#appendix-a-migration--legacy-compatibility",
     )
     def check_rule_security_one_dialect(self, hybrid: AgentCard) -> Findings:
         """An object may have the members of both."""
@@ -606,18 +603,19 @@ class A2aSecurityRules(A2aEvidence):
         spec=f"{V1}#441-agentcard",
     )
     def check_rule_security_undeclared(self, card: AgentCard) -> Findings:
-        """Each name once."""
+        """Each name once; also where requirements stand under the other version's name alone."""
         declared = card.members.get("securitySchemes")
         if declared is not None and not isinstance(declared, dict):
             return  # told there
         places: dict[str, list[str]] = {}
-        for one in _all_requirements(card):
+        for one in _written_requirements(card):
             for named in one.named:
                 if named.name not in (declared or {}):
                     places.setdefault(named.name, []).append(named.path)
+        nothing = ": it is null" if "securitySchemes" in card.members and declared is None else ": there is none"
         for name, paths in places.items():
             more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
-            known = f"; it has {', '.join(plain(key) for key in list(declared)[:4])}" if declared else ": there is none"
+            known = f"; it has {', '.join(plain(key) for key in list(declared)[:4])}" if declared else nothing
             yield Finding(
                 path=Composed(paths[0] + more),
                 nameOrUrl=card.name_or_url,
@@ -901,6 +899,25 @@ def _all_requirements(card: AgentCard) -> Iterator[_Requirements]:
         for place, holder in (("", card.members), *((f"{skill.path}.", skill.value) for skill in card.skills)):
             if holder.get(_NAMES[view]) is not None:
                 yield _requirements(holder, view, place, names)
+
+
+def _misnamed(card: AgentCard) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Where a card for clients of one version has requirements under the other version's name alone."""
+    if len(card.views) > 1:
+        return
+    own, other = _NAMES[card.views[0]], _NAMES[_other(card.views[0])]
+    for place, holder in (("", card.members), *((f"{skill.path}.", skill.value) for skill in card.skills)):
+        if holder.get(other) and not holder.get(own):
+            yield place, holder
+
+
+def _written_requirements(card: AgentCard) -> Iterator[_Requirements]:
+    """Those that its clients read, and those under the other version's name alone, which were meant for them."""
+    yield from _all_requirements(card)
+    declared = card.members.get("securitySchemes")
+    names = set(declared) if isinstance(declared, dict) else set()
+    for place, holder in _misnamed(card):
+        yield _requirements(holder, _other(card.views[0]), place, names)
 
 
 def _requirements(holder: Mapping[str, object], view: View, place: str, declared: set[str]) -> _Requirements:
