@@ -517,7 +517,7 @@ class A2aSecurityRules(A2aEvidence):
                     yield _finding(readable.card, _Lack(path, quoted(value), ", which can be no name of a scheme"))
             else:
                 hint = "; bearerFormat alone does not say it" if form.members.get("bearerFormat") is not None else ""
-                yield _finding(readable.card, _Lack(path, _seen(value), hint))
+                yield _finding(readable.card, _Lack(path, _seen(form.members, "scheme"), hint))
 
     @check(
         448,
@@ -552,7 +552,7 @@ class A2aSecurityRules(A2aEvidence):
                 continue
             path, flows = f"{form.path}.flows", form.members.get("flows")
             if not isinstance(flows, dict):
-                yield _finding(readable.card, _Lack(path, _seen(flows, "an object")))
+                yield _finding(readable.card, _Lack(path, _seen(form.members, "flows", "an object")))
             elif form.view is View.V1:
                 known = _flows(form)
                 if len(known) > 1:
@@ -662,6 +662,24 @@ class A2aSecurityRules(A2aEvidence):
             if value.strip().lower().startswith("http://") and there is not None and there.reach is Reach.ANYWHERE:
                 yield _finding(readable.card, _Lack(path, quoted(value)))
 
+    @check(
+        455,
+        title="Types in a security scheme",
+        when="A member that a security scheme may have is of another type than A2A has it, or a scope's text is none.",
+        seen="{path} of {nameOrUrl} at {cardUrl} is {observed}{hint}.",
+        why="Clients that read cards by the data model refuse the whole card.",
+        recommendation="Correct {path} on {nameOrUrl}, or leave it out.",
+        spec=_SCHEME,
+    )
+    def check_rule_security_types(self, readable: CardScheme) -> Findings:
+        """Each place once; null is told as such."""
+        told = set()
+        for form in self._forms(readable):
+            for lack in _wrong_types(form):
+                if lack.path not in told:
+                    told.add(lack.path)
+                    yield _finding(readable.card, lack)
+
     # Reading: a card may have tens of thousands of schemes, and ten rules ask for the same of each.
 
     @cached_property
@@ -734,6 +752,8 @@ def _has_other_type(scheme: Scheme) -> bool:
 def _unwrapped(value: Mapping[str, object]) -> str:
     """What a scheme without a kind looks like."""
     for name in WRAPPERS:
+        if name in value:
+            return f" ({name} is null)"
         if value.get(snake(name)) is not None:
             return f" ({snake(name)} is spelled as Protocol Buffers have it: {name} in JSON)"
     for member, name in (
@@ -770,10 +790,11 @@ def _is_token(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}", value) is not None
 
 
-def _seen(value: object, wanted: str = "a string") -> str:
+def _seen(members: Mapping[str, object], name: str, wanted: str = "a string") -> str:
     """What is there instead of what must be."""
+    value = members.get(name)
     if value is None:
-        return MISSING.strip("()")
+        return "null" if name in members else MISSING.strip("()")
     return "blank" if isinstance(value, str) and not value.strip() else f"{kind(value)}, not {wanted}"
 
 
@@ -787,10 +808,10 @@ def _api_key_lacks(form: _Form) -> Iterator[_Lack]:
             has_other = value is None and form.members.get(other) is not None
             own = "1.0" if form.view is View.V1 else "0.x"
             hint = f" (there is {other}; A2A {own} calls it {name})" if has_other else ""
-            yield _Lack(f"{form.path}.{name}", _seen(value), hint)
+            yield _Lack(f"{form.path}.{name}", _seen(form.members, name), hint)
     value = form.members.get("name")
     if not (isinstance(value, str) and value.strip()):
-        yield _Lack(f"{form.path}.name", _seen(value))
+        yield _Lack(f"{form.path}.name", _seen(form.members, "name"))
 
 
 def _flows(form: _Form) -> list[str]:
@@ -826,7 +847,7 @@ def _flow_lacks(form: _Form) -> Iterator[_Lack]:
         scopes = flow.get("scopes")
         if scopes is None and "scopes" in required:
             hint = "; {} if there are none" if form.view is View.V0 else "; SDKs leave it out when it is empty"
-            yield _Lack(f"{path}.scopes", _seen(scopes), hint)
+            yield _Lack(f"{path}.scopes", _seen(flow, "scopes"), hint)
         elif scopes is not None and not isinstance(scopes, dict):
             yield _Lack(f"{path}.scopes", f"{kind(scopes)}, not an object", " of scopes and what they are for")
     value = form.members.get("oauth2MetadataUrl")
@@ -835,11 +856,32 @@ def _flow_lacks(form: _Form) -> Iterator[_Lack]:
         yield lack
 
 
+def _wrong_types(form: _Form) -> Iterator[_Lack]:
+    """What a scheme and its flows may have, where it is there; URLs are judged as such."""
+    texts = ("description", "bearerFormat") if form.type == "http" else ("description",)
+    for name in texts:
+        if (value := form.members.get(name)) is not None and not isinstance(value, str):
+            yield _Lack(f"{form.path}.{name}", f"{kind(value)}, not a string")
+    flows = form.members.get("flows")
+    for flow_name in _flows(form):
+        flow = flows.get(flow_name) if isinstance(flows, dict) else None
+        if not isinstance(flow, dict):
+            continue
+        path = f"{form.path}.flows.{flow_name}"
+        pkce = flow.get("pkceRequired")
+        if form.view is View.V1 and pkce is not None and not isinstance(pkce, bool):
+            yield _Lack(f"{path}.pkceRequired", f"{kind(pkce)}, not a boolean")
+        scopes = flow.get("scopes")
+        for scope, text in scopes.items() if isinstance(scopes, dict) else ():
+            if not isinstance(text, str):
+                yield _Lack(f"{path}.scopes.{clean(scope, 80)}", f"{kind(text)}, not a string")
+
+
 def _url_lack(members: Mapping[str, object], name: str, path: str) -> _Lack | None:
     value = members.get(name)
     if not isinstance(value, str) or not value.strip():
         hint = f" (there is {snake(name)})" if value is None and members.get(snake(name)) is not None else ""
-        return _Lack(f"{path}.{name}", _seen(value), hint)
+        return _Lack(f"{path}.{name}", _seen(members, name), hint)
     if absolute(value) is None and len(value) <= LONGEST:
         return _Lack(f"{path}.{name}", quoted(value), ", which is no absolute http(s) URL")
     return None
@@ -872,6 +914,9 @@ def _nulls(scheme: Scheme) -> Iterator[str]:
     """The members of a scheme, of what wraps it, and of its flows, that are null and need not be there."""
     if not isinstance(scheme.value, dict):
         return
+    names = _OPTIONAL
+    if _is_bare(scheme.value) and "type" not in scheme.value:
+        names -= set(WRAPPERS)  # a scheme of no kind is told as such
     holders = [(scheme.path, scheme.value)]
     holders += [(f"{scheme.path}.{name}", one) for name in WRAPPERS if isinstance(one := scheme.value.get(name), dict)]
     for path, holder in list(holders):
@@ -881,7 +926,7 @@ def _nulls(scheme: Scheme) -> Iterator[str]:
                 (f"{path}.flows.{name}", one) for name in _FLOW_NAMES if isinstance(one := flows.get(name), dict)
             ]
     for path, holder in holders:
-        yield from (f"{path}.{name}" for name, value in holder.items() if value is None and name in _OPTIONAL)
+        yield from (f"{path}.{name}" for name, value in holder.items() if value is None and name in names)
 
 
 # Requirements.
@@ -961,9 +1006,12 @@ def _read(
         return {}, True, _Lack(here, "an object without schemes")
     if isinstance(newer, dict) and "schemes" not in declared:
         return newer, True, _Lack(here, "written as A2A 1.0 has it, not 0.x")
-    wrong = next((name for name, scopes in one.items() if not isinstance(scopes, list)), None)
-    if wrong is not None:
-        return one, False, _Lack(f"{here}.{clean(wrong, 80)}", _seen(one[wrong], "an array"))
+    for name, scopes in one.items():
+        path = f"{here}.{clean(name, 80)}"
+        if not isinstance(scopes, list):
+            return one, False, _Lack(path, f"{kind(scopes)}, not an array")
+        if not all(isinstance(scope, str) for scope in scopes):
+            return one, False, _Lack(path, "no array of strings")
     return one, False, None
 
 
@@ -973,7 +1021,7 @@ def _wrong_in_1(schemes: Mapping[str, object], here: str) -> _Lack | None:
         path = f"{here}.schemes.{clean(name, 80)}"
         if not isinstance(value, dict):
             hint = ', where A2A 1.0 has {"list": []}' if isinstance(value, list) else ""
-            return _Lack(path, _seen(value, "an object"), hint)
+            return _Lack(path, f"{kind(value)}, not an object", hint)
         scopes = value.get("list")
         if scopes is not None and not (isinstance(scopes, list) and all(isinstance(scope, str) for scope in scopes)):
             return _Lack(f"{path}.list", "no array of strings")
