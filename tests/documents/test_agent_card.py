@@ -95,7 +95,9 @@ NO_CARDS: list[tuple[str, dict[str, object], str]] = [
     ("an agent of another kind", {"name": "x", "version": "1", "skills": [], "model": "y", "z": 1}, "a description of an agent in another format (its members: name, version, skills, model, ...)"),
     ("who knows", {"a": 1, "b": 2}, "an object with the members a, b"),
     ("a name alone", {"name": "x"}, "an object with the members name"),
-    ("a date is no version of A2A", {"protocolVersion": "2025-06-18", "skills": []}, "a description of an agent in another format (its members: protocolVersion, skills)"),
+    ("a date is no version of A2A", {"protocolVersion": "2025-06-18", "skills": []}, "a description of an MCP server"),
+    ("a manifest of MCP", {"name": "x", "version": "1", "protocolVersion": "2025-06-18", "url": "https://weather.example/mcp", "capabilities": {"tools": {}, "streaming": True}, "skills": []}, "a description of an MCP server"),
+    ("a manifest of AG-UI", {"name": "x", "protocol": "ag-ui", "version": "1", "url": "https://weather.example/agui", "capabilities": {"streaming": True}, "skills": [{"name": "x"}]}, "a description of an agent that speaks AG-UI"),
     ("capabilities of another kind", {"url": "https://weather.example", "capabilities": {"languages": []}, "skills": []}, "a description of an agent in another format (its members: url, capabilities, skills)"),
 ]  # fmt: skip
 
@@ -106,6 +108,9 @@ def test_what_it_is_instead(members: dict[str, object], what: str) -> None:
 
 
 STILL_CARDS: list[tuple[str, dict[str, object]]] = [
+    ("a version of MCP, and a transport", {"protocolVersion": "2025-06-18", "url": "https://weather.example/mcp", "preferredTransport": "JSONRPC"}),
+    ("a version of MCP, and modes", {"protocolVersion": "2025-06-18", "url": "https://weather.example/mcp", "skills": [], "defaultInputModes": []}),
+    ("a protocol that is A2A's", {"protocol": "jsonrpc-2.0", "url": "https://weather.example/a2a", "capabilities": {"streaming": True}, "skills": []}),
     ("an interface and nothing else", {"supportedInterfaces": [{"url": "https://weather.example/api/mcp", "transport": "mcp"}]}),
     ("a version and skills", {"protocolVersion": "0.3.0", "skills": []}),
     ("a transport and a url", {"preferredTransport": "JSONRPC", "url": "https://weather.example"}),

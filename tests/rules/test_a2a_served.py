@@ -60,7 +60,12 @@ SITES: list[tuple[str, dict[str, Answer], str, list[int], State]] = [
     # What is no card.
     ("web pages", {CURRENT: html(), LEGACY: html()}, HOST, [102], NOT_DETECTED),
     ("another format", {CURRENT: MANIFEST}, HOST, [403], INDICATED),
-    ("another format at the older path", {LEGACY: MANIFEST}, HOST, [403], INDICATED),
+    ("another format at the older path", {LEGACY: MANIFEST}, HOST, [403], NOT_DETECTED),
+    ("an empty object at the older path", {LEGACY: served({})}, HOST, [403], NOT_DETECTED),
+    ("an array at the older path", {LEGACY: served([1])}, HOST, [402], NOT_DETECTED),
+    ("what cannot be read at the older path", {LEGACY: served(b'{"name": "Weather",}')}, HOST, [402], INDICATED),
+    ("another format at the older path, which is the URL given", {LEGACY: MANIFEST}, LEGACY, [403], INDICATED),
+    ("another format at the older path, and a current one that fails", {CURRENT: Answer(status=500), LEGACY: MANIFEST}, HOST, [401, 403], INDICATED),
     ("another format at both", {CURRENT: MANIFEST, LEGACY: MANIFEST}, HOST, [403], INDICATED),
     ("an empty object", {CURRENT: served({})}, HOST, [403], INDICATED),
     ("a card, and another format at the older path", {CURRENT: served(V1), LEGACY: MANIFEST}, HOST, [109], CONFIRMED),
@@ -92,7 +97,13 @@ SITES: list[tuple[str, dict[str, Answer], str, list[int], State]] = [
     ("a card's URL with a web page", {CURRENT: html()}, CURRENT, [402], INDICATED),
     ("a card's URL behind a wall", {CURRENT: WALL}, CURRENT, [], INDICATED),
     ("an older card's URL that answers 404", {}, LEGACY, [400], INDICATED),
-    ("a card's URL that answers 404, and one elsewhere", {CURRENT: served(V1)}, f"{HOST}/x/agent-card.json", [], CONFIRMED),
+    ("a card's URL that answers 404, and one elsewhere", {CURRENT: served(V1)}, f"{HOST}/x/agent-card.json", [304], CONFIRMED),
+    ("the older path, which answers 404, and one at the current", {CURRENT: served(V1)}, LEGACY, [304], CONFIRMED),
+    ("the older path, which fails, and one at the current", {CURRENT: served(V1), LEGACY: Answer(status=500)}, LEGACY, [304], CONFIRMED),
+    ("the current path, which answers 404, and one at the older", {LEGACY: served(V0_2)}, CURRENT, [300], CONFIRMED),
+    ("the current path, which answers 404, and one by a catalog", {CATALOG: catalog(entry(url=LINKED)), LINKED: served(V1)}, CURRENT, [304], CONFIRMED),
+    ("a card's URL behind a wall, and one elsewhere", {f"{HOST}/x/agent-card.json": WALL, CURRENT: served(V1)}, f"{HOST}/x/agent-card.json", [], CONFIRMED),
+    ("a card's URL that needs credentials, and one elsewhere", {f"{HOST}/x/agent-card.json": Answer(status=401), CURRENT: served(V1)}, f"{HOST}/x/agent-card.json", [103], CONFIRMED),
     ("a card at another path", {f"{HOST}/x/agent-card.json": served(V1)}, f"{HOST}/x/agent-card.json", [], CONFIRMED),
     ("a card by a catalog", {CATALOG: catalog(entry(url=LINKED)), LINKED: served(V1)}, HOST, [], CONFIRMED),
     ("a card by an older catalog", {CATALOG: catalog({"mediaType": CARD_TYPE, "url": "/cards/weather.json"}), LINKED: served(V1)}, HOST, [], CONFIRMED),
@@ -176,6 +187,11 @@ WORDS: list[tuple[dict[str, Answer], int, list[str]]] = [
     ({CURRENT: Answer(status=502)}, 401, [f"{CURRENT} answered 502"]),
     ({LEGACY: served(V0_2)}, 300, [f"{CURRENT} answered 404"]),
     ({CURRENT: served(V1), LEGACY: MANIFEST}, 109, ["it is a product manifest"]),
+    (
+        {CATALOG: catalog(entry(url=LINKED)), CURRENT: served(V1)},
+        304,
+        ["an AI Catalog entry", f"{LINKED}: answered 404; there is one at {CURRENT}"],
+    ),
 ]
 
 
@@ -196,6 +212,51 @@ def test_what_stays_open_is_untested() -> None:
         untested = {int(check.code[-3:]): check.reason for check in auditor(report).untested}
         assert {403, 410, 418} <= set(untested)
         assert all(reason in text for text in untested.values())
+
+
+@pytest.mark.parametrize("closed", [WALL, BUSY], ids=["wall", "limits"])
+def test_a_card_at_one_path_is_judged_whatever_stands_before_the_other(closed: Answer) -> None:
+    report = auditor(AgentSite({CURRENT: closed, LEGACY: served(V0_2)}).audit())
+    passed = {int(code[-3:]) for code in report.passed}
+    untested = {int(one.code[-3:]) for one in report.untested}
+    assert {410, 413, 418, 432, 446} <= passed
+    assert {108, 300, 402, 403} <= untested
+    assert not untested & {410, 413, 418, 432, 446}
+    assert 200 in numbered(report)
+
+
+def test_another_format_at_the_older_path_leaves_open_what_is_behind_a_wall() -> None:
+    report = AgentSite({CURRENT: WALL, LEGACY: MANIFEST}).audit()
+    one = report.protocols[Protocol.A2A]
+    assert (one.state, one.conclusive) == (State.NOT_DETECTED, False)
+    assert faults(auditor(report)) == [403]
+
+
+def test_the_url_given_is_dead_though_there_is_a_card_elsewhere() -> None:
+    report = AgentSite({CURRENT: served(V1)}).audit(f"{HOST}/x/agent-card.json")
+    assert report.status is Status.WARNING
+    told = message(auditor(report), 304)
+    assert f"where the URL given says that there is one: {HOST}/x/agent-card.json: answered 404" in told
+
+
+def test_what_is_no_card_in_a_catalog_was_not_answered() -> None:
+    because = AgentSite({CATALOG: catalog(entry(data={"a": 1}))}).audit().protocols[Protocol.A2A].because
+    assert because == (
+        f"{CATALOG}#/entries/0/data stands in the AI Catalog, but holds no Agent Card: "
+        "it is an object with the members a",
+    )
+
+
+def test_a_good_mcp_site_stays_green_beside_another_format() -> None:
+    """agent.json is a name that other formats have too."""
+    from mcp_servers import dual
+
+    for manifest, status in ((LEGACY, Status.SUCCESS), (CURRENT, Status.FAIL)):
+        report = Site({manifest: MANIFEST}, mcp={"/mcp": dual()}, default=NOTHING).audit(f"{HOST}/mcp")
+        assert faults(auditor(report)) == [403]
+        assert report.status is status
+    because = report.protocols[Protocol.A2A].because
+    assert because == (f"{CURRENT} answered 200, but holds no Agent Card: it is a product manifest",)
 
 
 def test_a_card_that_is_more_than_is_read_is_untested() -> None:

@@ -497,7 +497,8 @@ def instead(members: Mapping[str, object]) -> str | None:
     """What a JSON object is if it is no A2A card, in a short phrase: ``an ERC-8004 registration``; None if it is one.
 
     Nothing but a card has ``supportedInterfaces``, or a version of A2A beside another of its members. Of the members
-    that other formats have as well, a card has three: a product's manifest may well have a ``url`` and ``skills``.
+    that other formats have as well, a card has three: a product's manifest may well have a ``url`` and ``skills``. One
+    that says of itself that it is of another protocol is a card only with a member that is typical of cards.
     """
     if not members:
         return "an empty object"
@@ -510,17 +511,22 @@ def instead(members: Mapping[str, object]) -> str | None:
     if "eip-8004" in _text(members.get("type")).lower() and not (claims or has_interfaces or has_transport):
         return "an ERC-8004 registration"
     capabilities = members.get("capabilities")
+    has_modes = any(isinstance(_get(members, name), list) for name in ("defaultInputModes", "defaultOutputModes"))
+    has_flag = has(members, "supportsAuthenticatedExtendedCard")
     marks = [
         has_interfaces,
         has_transport,
         isinstance(capabilities, dict)
         and (not capabilities or any(name in capabilities or snake(name) in capabilities for name in _CAPABILITIES)),
-        any(isinstance(_get(members, name), list) for name in ("defaultInputModes", "defaultOutputModes")),
+        has_modes,
         isinstance(members.get("skills"), list),
-        has(members, "supportsAuthenticatedExtendedCard"),
+        has_flag,
     ]
     url = isinstance(members.get("url"), str)
-    if has_interfaces or (claims and any(marks)) or (has_transport and url) or sum(marks) + url >= 3:
+    if has_interfaces or (claims and any(marks)) or (has_transport and url):
+        return None
+    is_typical = has_modes or has_flag or _other_protocol(members) is None
+    if sum(marks) + url >= 3 and is_typical:
         return None
     return _format(members)
 
@@ -534,13 +540,32 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _other_protocol(members: Mapping[str, object]) -> str | None:
+    """The protocol that an object says it is of, if that is not A2A: versions of MCP are days."""
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", _text(_get(members, "protocolVersion")).strip()):
+        return "MCP"
+    return _PROTOCOLS.get(_text(members.get("protocol"))[:40].strip().lower().replace("-", "").replace("_", ""))
+
+
+_PROTOCOLS: Final = {"agui": "AG-UI", "acp": "ACP", "anp": "ANP", "mcp": "MCP", "modelcontextprotocol": "MCP"}
+
+
 def _format(members: Mapping[str, object]) -> str:
     """The best name for a format that is not A2A's, by the members that are typical of it."""
     kind = _text(members.get("type"))
     linked_data = members.get("@type")
     schema = _text(members.get("$schema"))
-    if "mcp" in kind.lower() or "server-card" in schema or has(members, "serverInfo") or "remotes" in members:
+    protocol = _other_protocol(members)
+    if (
+        protocol == "MCP"
+        or "mcp" in kind.lower()
+        or "server-card" in schema
+        or has(members, "serverInfo")
+        or "remotes" in members
+    ):
         return "a description of an MCP server"
+    if protocol is not None:
+        return f"a description of an agent that speaks {protocol}"
     if "mcpServers" in members:
         return "a configuration of MCP clients"
     if linked_data is not None or "@context" in members:

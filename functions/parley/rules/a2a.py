@@ -12,7 +12,7 @@ from parley.rules.a2a_interfaces import A2aInterfaceRules
 from parley.rules.a2a_live import A2aLiveRules
 from parley.rules.a2a_secrets import A2aSecretRules
 from parley.rules.a2a_security import A2aSecurityRules
-from parley.rules.a2a_served import A2aServedRules
+from parley.rules.a2a_served import A2aServedRules, is_of_another_format
 from parley.rules.a2a_signatures import A2aSignatureRules
 from parley.rules.rule import Composed, Finding, Findings, Given, RuleSet, check
 from parley.wire.text import clean
@@ -76,7 +76,8 @@ class A2aAgentCardRules(
                 because.insert(0, f"inconclusive: {open_question}")
             elif not because:
                 because = [place.told for place in self.found.locations]
-                because += [f"{_how(one)}, as whatever else is asked for" for one in self.found.documents]
+                but = "as whatever else is asked for" if self.is_catch_all else "but holds no Agent Card"
+                because += [f"{_how(one)}, {but}" for one in self.found.documents]
         return ProtocolReport(
             state=state,
             status=judged.status if conclusive else Status.INFORMATION,
@@ -98,7 +99,7 @@ class A2aAgentCardRules(
         """Why it stays open whether there is a card, where none was found."""
         if self.unread:
             return self.unread
-        if self.found.documents:
+        if not all(is_of_another_format(document) for document in self.found.documents):
             return None
         wall = self._told(Cause.WALL)
         return self._told(Cause.OURS) or (wall and f"GET {wall}")

@@ -106,11 +106,11 @@ class A2aEvidence(RuleSet):
 
     def discovered(self) -> Given[Discovery]:
         """The search, where it gave a card."""
-        return Given((self.found,) if self.cards else (), self._missing())
+        return Given((self.found,) if self.cards else (), self._unseen())
 
     def document(self) -> Given[Document]:
         """Every document found where a card is due; none of a site that answers so to everything."""
-        return Given(() if self.is_catch_all else self.found.documents, self._missing())
+        return Given(() if self.is_catch_all else self.found.documents, self._unseen())
 
     def card(self) -> Given[AgentCard]:
         """Every document found that is an A2A card, of any shape."""
@@ -199,13 +199,20 @@ class A2aEvidence(RuleSet):
         return next((place.told for place in self.found.locations if place.cause is cause), None)
 
     def _missing(self) -> str | None:
-        """What kept a document from being had, other than that there is none. A broken link is no such thing."""
+        """What keeps cards from being judged: those that are known of, or all, where none was found.
+
+        What stands between this auditor and another place says nothing of a card that it has.
+        """
         if self.found.unfollowed:
             return f"{self.found.unfollowed} more catalog links were not followed"
         if self.found.unread:
             return f"{self.found.unread} more cards in the AI Catalog itself were not read"
-        if self.unread is not None:
-            return self.unread
+        return self.unread if self.unread is not None or self.cards else self._unseen()
+
+    def _unseen(self) -> str | None:
+        """What kept a document from being had, other than that there is none. A broken link is no such thing."""
+        if self.found.unfollowed or self.found.unread or self.unread is not None:
+            return self._missing()
         for place in self.found.locations:
             failed = place.cause is Cause.FAILED and not place.linked and not self.found.documents
             if failed or place.cause in (Cause.OURS, Cause.WALL):

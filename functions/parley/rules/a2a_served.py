@@ -36,6 +36,14 @@ class A2aServedRules(A2aEvidence):
         dead = (place for place in self.found.claims if place.cause not in open_causes and place.url not in refused)
         return Given(tuple(dead), told[0] if told else None)
 
+    def older(self) -> Given[ServedCard]:
+        """Every card at the path of A2A 0.2; not to be had where it cannot be told what is at the current one."""
+        served = self.served()
+        older = tuple(one for one in served.values if one.card.document.purpose is Purpose.LEGACY)
+        current = answer(self.evidence.exchanges, Purpose.CURRENT)
+        unseen = None if current is None else self._open(current)
+        return Given((), unseen) if older and unseen is not None else Given(older, served.missing)
+
     def nothing(self) -> Given[Discovery]:
         """The search, where it came to nothing; not to be had where it was this auditor that could not look."""
         found = self.found
@@ -46,15 +54,15 @@ class A2aServedRules(A2aEvidence):
 
     def refused(self) -> Given[Exchange]:
         """Answers 401 and 403 where a card is due."""
-        return Given(self.found.refused, self._missing())
+        return Given(self.found.refused, self._unseen())
 
     def catch_all(self) -> Given[Document]:
         """What the site answers to everything, where it does so."""
-        return Given(self.found.documents[:1] if self.is_catch_all else (), self._missing())
+        return Given(self.found.documents[:1] if self.is_catch_all else (), self._unseen())
 
     def failure(self) -> Given[Exchange]:
         """The answer of status 5xx at the current path, if it is a route of its own that fails."""
-        return Given(() if self.failing is None else (self.failing,), self._missing())
+        return Given(() if self.failing is None else (self.failing,), self._unseen())
 
     @property
     def failing(self) -> Exchange | None:
@@ -76,8 +84,10 @@ class A2aServedRules(A2aEvidence):
             yield f"{who} {place.told}"
         if not self.is_catch_all:
             for document in self.found.documents:
-                if not (isinstance(document.content, NotJson) and document.content.is_beyond):
-                    yield f"{clean(document.url)} answered 200, but holds no Agent Card: {_what(document)}"
+                is_beyond = isinstance(document.content, NotJson) and document.content.is_beyond
+                if not is_beyond and not is_of_another_format(document):
+                    how = "answered 200" if document.exchange is not None else "stands in the AI Catalog"
+                    yield f"{clean(document.url)} {how}, but holds no Agent Card: {_what(document)}"
         if (failing := self.failing) is not None:
             yield f"GET {clean(failing.url)} answered {failing.status}, unlike the path beside it"
         refused = [one for one in self.found.refused if one.purpose == Purpose.CURRENT]
@@ -233,16 +243,13 @@ class A2aServedRules(A2aEvidence):
         recommendation="Serve the card at {currentUrl} too.",
         spec=_DISCOVERY,
     )
-    def check_rule_legacy_only(self, served: ServedCard) -> Findings:
-        """Not where it could not be told whether there is one at the current path, or where a catalog names another."""
+    def check_rule_legacy_only(self, older: ServedCard) -> Findings:
+        """Not where a catalog, or who gave the URL, names another card."""
         current = answer(self.evidence.exchanges, Purpose.CURRENT)
-        is_legacy = served.card.document.purpose is Purpose.LEGACY
-        if not is_legacy or current is None or any(card.document.purpose is not Purpose.LEGACY for card in self.cards):
-            return
-        told = [place for place in self.found.locations if place.url == current.url]
-        if not any(place.cause in (Cause.OURS, Cause.WALL) for place in told):
-            reason = told[0].reason if told else "is no Agent Card"
-            yield Finding(cardUrl=served.url, currentUrl=current.url, reason=Composed(reason))
+        if current is not None and not any(card.document.purpose is not Purpose.LEGACY for card in self.cards):
+            told = [place.reason for place in self.found.locations if place.url == current.url]
+            reason = told[0] if told else "is no Agent Card"
+            yield Finding(cardUrl=older.url, currentUrl=current.url, reason=Composed(reason))
 
     @check(
         301,
@@ -289,17 +296,27 @@ class A2aServedRules(A2aEvidence):
 
     @check(
         304,
-        title="Dead catalog entry",
-        when="An AI Catalog entry names an Agent Card where none was obtained, though there is one elsewhere.",
-        seen="The AI Catalog lists an Agent Card that cannot be had: {reason}.",
-        why="Clients that find agents by the catalog do not find this one.",
-        recommendation="Correct the entry in the AI Catalog, or serve the card at {url}.",
+        title="Card at another place",
+        when=(
+            "The URL given is an Agent Card's, or an AI Catalog entry names one, and none was obtained there, though "
+            "there is one elsewhere."
+        ),
+        seen="No Agent Card could be obtained where {who} says that there is one: {reason}; there is one at {cardUrl}.",
+        why="Clients that are sent there do not find the agent.",
+        recommendation="Serve the card at {url}, or correct {what}.",
         spec=_DISCOVERY,
     )
     def check_rule_dead_entry(self, claim: Location) -> Findings:
-        """Without any card it is a fault."""
-        if self.cards and claim.linked:
-            yield Finding(url=claim.url, reason=Composed(claim.told))
+        """Without any card it is a fault. A current path that only the older one stands in for is told as such."""
+        is_told = any(one.row.number == 300 for one in self.judged) and claim.url.endswith(CURRENT)
+        if self.cards and (claim.linked or not is_told):
+            yield Finding(
+                who="an AI Catalog entry" if claim.linked else "the URL given",
+                url=claim.url,
+                reason=Composed(claim.told),
+                cardUrl=self.cards[0].url,
+                what="the entry in the AI Catalog" if claim.linked else "what names that URL",
+            )
 
     @check(
         305,
@@ -311,9 +328,10 @@ class A2aServedRules(A2aEvidence):
         spec=f"{V0_3}#53-recommended-location",
     )
     def check_rule_legacy_fails(self, discovered: Discovery) -> Findings:
-        """5xx, but for 503."""
+        """5xx, but for 503. Where it is the URL given, that is told."""
+        claimed = {place.url for place in discovered.claims}
         for exchange in discovered.broken:
-            if exchange.purpose == Purpose.LEGACY and exchange.status != 503:
+            if exchange.purpose == Purpose.LEGACY and exchange.status != 503 and exchange.url not in claimed:
                 yield Finding(url=exchange.url, status=exchange.status)
 
     # Faults.
@@ -421,6 +439,15 @@ def _notes(served: ServedCard) -> frozenset[str]:
 
 def _is_no_card(document: Document) -> bool:
     return document.members is None or instead(document.members) is not None
+
+
+def is_of_another_format(document: Document) -> bool:
+    """Whether JSON that is no card stands at the path of A2A 0.2, a name that other formats have too: no sign of A2A.
+
+    What cannot be read as JSON may well have been meant for a card.
+    """
+    is_json = isinstance(document.content, Parsed)
+    return is_json and document.purpose is Purpose.LEGACY and not document.is_claimed and _is_no_card(document)
 
 
 def _what(document: Document) -> str:
