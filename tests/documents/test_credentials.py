@@ -79,6 +79,10 @@ CREDENTIALS = {
     "a key of OpenPGP": (pem().replace("PRIVATE KEY", "PGP PRIVATE KEY BLOCK"), "private key", None),
     "a URL": (f"https://svc:{PASSWORD}@db.acme.test-site.net/x", "password in a URL", "*** (16 characters)"),
     "a database": (f"postgres://app:{PASSWORD}@db.acme.io:5432/prod", "password in a URL", "*** (16 characters)"),
+    "a password with an escape": (f"https://svc:{PASSWORD[:7]}%26{PASSWORD[7:]}@acme.io/", "password in a URL", "*** (19 characters)"),
+    "a password with a dollar": (f"https://svc:{PASSWORD[:7]}${PASSWORD[7:]}@acme.io/", "password in a URL", "*** (17 characters)"),
+    "a key with an escape": (f"https://acme.io/?k={GITHUB[:9]}%{ord(GITHUB[9]):02x}{GITHUB[10:]}", "GitHub token", "ghp_*** (42 characters)"),
+    "a key with its prefix escaped": (f"https://acme.io/?k=%67{GITHUB[1:]}&x=%2F%20", "GitHub token", "*** (42 characters)"),
     "a host named like hosting": (f"https://svc:{PASSWORD}@hosting.acme.io/", "password in a URL", "*** (16 characters)"),
 }  # fmt: skip
 
@@ -123,6 +127,10 @@ HARMLESS = {
     "a DID": "did:key:z6Mk" + drawn(44),
     "userinfo of an example": "https://user:password@example.com/x",
     "userinfo in a manual": "https://user:pass@host/x and https://admin:secret123@db.acme.io",
+    "an escaped word for a password": "https://svc:pass%77ord@db.acme.io/x",
+    "a variable for a password": "https://svc:$DB_PASSWORD@db.acme.io/x",
+    "a variable of Windows for a password": "https://svc:%DB_PASSWORD%@db.acme.io/x",
+    "escapes": "https://acme.io/%E4%BD%A0%e5%a5%bd?q=100%25%41%zz%",
     "a local database": f"postgres://app:{PASSWORD}@localhost:5432/db",
     "an account in a path": "https://medium.com/@user:post",
     "Stripe's example": "sk_test_4eC39HqLyjWDarjtT1zdp7dc",
@@ -207,6 +215,16 @@ def test_escaped() -> None:
     hidden = MASK * len(AWS)
     assert strict_json.parse(seen.masked).notes == {"bom", "surrogate"}  # type: ignore[union-attr]
     assert json.loads(seen.masked.removeprefix(b"\xef\xbb\xbf")) == {hidden: f"é {hidden} \ud800 /"}
+
+
+def test_escaped_as_in_a_url() -> None:
+    """What follows an escape is masked where it stands."""
+    written = "%41" + AWS[1:9] + f"%{ord(AWS[9]):X}" + AWS[10:]
+    seen = search(json.dumps([f"%41 {written} %42 {AWS} %43", "%44"]).encode())
+    assert [one.value for one in seen.credentials] == [written, AWS]
+    assert json.loads(seen.masked) == [f"%41 {MASK * 24} %42 {MASK * 19}2 %43", "%44"]
+    text = f"%41 {'%42' * 100_000} {written}"
+    assert [one.value for one in in_skill(text).credentials] == [written]
 
 
 def test_no_json() -> None:
@@ -319,6 +337,16 @@ def test_no_report_quotes_it() -> None:
     for value in (*secrets.values(), AWS):
         assert value[:12] not in shown
     assert secrets["name"] in json.dumps(evidence.to_json()), "a recording holds what was received"
+
+
+def test_no_report_quotes_it_as_it_was_asked_for() -> None:
+    """A URL that is asked for has its host in small letters, and no escape that need not be."""
+    key = "glpat-" + "Zt8Qw3LmXa71BdWcYhRn"
+    links = (f"https://{key}.weather.example/", f"{HOST}/%67{key[1:]}")
+    for link in links:
+        evidence = Site({"/.well-known/ai-catalog.json": catalog(entry(url=link))}).gather()
+        assert any(key.lower() in exchange.url.lower() for exchange in evidence.exchanges)
+        assert key[6:18].lower() not in json.dumps(report_json(judge(evidence))).lower()
 
 
 def test_other_verdicts_stay() -> None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from parley.documents import agent_card, server_card
 from parley.evidence import Evidence, Exchange
@@ -247,7 +248,9 @@ def masked(evidence: Evidence) -> Evidence:
     masks: dict[str, str] = {}
     for value, number in numbers.items():
         around = ":{}@" if value in passwords else "{}"  # a password may be any word: elsewhere it is not meant
-        masks[around.replace("{}", value)] = around.replace("{}", mask(value, number))
+        asked = _unescaped(value)[0]  # as a URL that is asked for has it; a host's name is in small letters there
+        for form in (asked.lower(), asked, value):
+            masks[around.replace("{}", form)] = around.replace("{}", mask(value, number))
     exchanges = tuple(
         _without(exchange._replace(body=bodies.get(number, exchange.body)), masks)
         for number, exchange in enumerate(evidence.exchanges)
@@ -312,7 +315,12 @@ def _hits(texts: list[_Text]) -> dict[int, list[_Hit]]:
     """What each text gives away, by its number; those of one text do not overlap."""
     found: dict[int, list[_Hit]] = {}
     windows: list[tuple[int, int, str, str]] = []
-    for number, (text, place, is_name, known) in enumerate(texts):
+    offsets: dict[int, list[int]] = {}
+    read = list(texts)
+    for number, (written, place, is_name, known) in enumerate(texts):
+        text, at = _unescaped(written)
+        if at is not None:
+            read[number], offsets[number] = texts[number]._replace(text=text), at
         if known is not None:
             found[number] = [_Hit(0, len(text), known)]
         elif len(text) < 8 or _is_signature(place, is_name):
@@ -323,9 +331,30 @@ def _hits(texts: list[_Text]) -> dict[int, list[_Hit]]:
             name = "" if is_name or place is None else _name(place)
             for start in range(0, max(1, len(text) - _OVERLAP), _WINDOW - _OVERLAP):
                 windows.append((number, start, name, text[start : start + _WINDOW]))
-    for number, hit in _detected(windows, texts):
+    for number, hit in _detected(windows, read):
         found.setdefault(number, []).append(hit)
-    return {number: _apart(found[number]) for number in sorted(found)}
+    for number, at in offsets.items():
+        found |= {number: [_Hit(at[one.start], at[one.end], one.sort) for one in found.get(number, [])]}
+    return {number: _apart(hits) for number, hits in sorted(found.items()) if hits}
+
+
+def _unescaped(text: str) -> tuple[str, list[int] | None]:
+    """A text as one that reads it as a URL has it, without escapes that need not be (RFC 3986, section 6.2.2.2).
+
+    With it, where each of its characters, and its end, is in the text as written; None where nothing is escaped so.
+    """
+    if "%" not in text:
+        return text, None
+    pieces: list[str] = []
+    offsets: list[int] = []
+    at = 0
+    for escape in _pattern(r"%(?:2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe])").finditer(text):
+        pieces += [text[at : escape.start()], chr(int(escape[0][1:], 16))]
+        offsets += range(at, escape.start() + 1)
+        at = escape.end()
+    if not pieces:
+        return text, None
+    return "".join([*pieces, text[at:]]), [*offsets, *range(at, len(text) + 1)]
 
 
 def _detected(windows: list[tuple[int, int, str, str]], texts: list[_Text]) -> Iterator[tuple[int, _Hit]]:
@@ -447,9 +476,12 @@ def _is_example(sort: str, text: str, start: int, end: int) -> bool:
         host = text[end + 1 : end + 260].lower()
         for sign in "/:?#\"' ":
             host = host.partition(sign)[0]
-        word = value.lower().rstrip("0123456789!")
+        drawn = unquote(value)
+        word = drawn.lower().rstrip("0123456789!")
         is_nowhere = host in _NO_HOSTS or host.startswith("example.") or ".example" in host
-        return is_nowhere or word in _NO_PASSWORDS or _is_placeholder(value)
+        if is_nowhere or word in _NO_PASSWORDS or _pattern(r"\$[A-Z_]{2,}|%[A-Z_]{2,}%").fullmatch(drawn):
+            return True
+        return _is_placeholder(drawn.replace("$", "").replace("%", ""))  # which passwords have, too
     drawn = value.rpartition(":")[2]
     is_words = drawn.islower() and not any(letter.isdigit() for letter in drawn)
     return is_words or any(one in value for one in _PUBLISHED) or _is_placeholder(value)
@@ -544,7 +576,7 @@ def _line_counter(text: str) -> Callable[[int], int]:
     return count_to
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _pattern(source: str) -> re.Pattern[str]:
     """Compiled once it is needed: few audits do."""
     return re.compile(source, re.ASCII)
