@@ -144,6 +144,7 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("a null provider", changed(V0_3, provider=None), [320]),
     # Names of members.
     ("null for absent", changed(V1, iconUrl=None, documentationUrl=None, skills=[skill(examples=None)]), [320]),
+    ("null schemes, which are told there", changed(V1, securitySchemes=None), []),
     ("null in an interface", changed(V1, supportedInterfaces=[interface(tenant=None)]), [320]),
     ("members nobody knows", changed(V1, **UNKNOWN), [105]),
     ("a misspelt member", changed(V1, documentationURL=f"{HOST}/docs"), [105]),

@@ -109,7 +109,7 @@ CARDS: list[tuple[str, object, list[int]]] = [
     # securitySchemes and its entries.
     ("schemes in an array", changed(V1, securitySchemes=[{"type": "http", "scheme": "bearer"}]), [440]),
     ("a text for schemes", changed(V0_3, securitySchemes="bearer"), [440]),
-    ("null schemes that nothing requires", open_(V1, securitySchemes=None), [341]),
+    ("null schemes that nothing requires", open_(V1, securitySchemes=None), [341, 345]),
     ("a text for a scheme", one("bearer"), [441]),
     ("null for a scheme", one(None, V0_3), [441]),
     ("a text in the wrapper", one({"httpAuthSecurityScheme": "Bearer"}), [441]),

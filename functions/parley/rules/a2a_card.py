@@ -922,8 +922,9 @@ def _hint(path: str, known: Sequence[str]) -> str:
 
 
 def _optional(card: AgentCard) -> Iterator[tuple[str, object]]:
-    """The members that need not be there, with their places."""
-    required = {"name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes", "skills"}
+    """The members that need not be there, with their places; security schemes are other rules' business."""
+    required = {"securitySchemes"}
+    required |= {"name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes", "skills"}
     required |= {"supportedInterfaces"} if View.V1 in card.views else set()
     required |= {"url", "protocolVersion"} if View.V0 in card.views else set()
     for name in _TOP:

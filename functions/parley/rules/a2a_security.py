@@ -302,16 +302,19 @@ class A2aSecurityRules(A2aEvidence):
 
     @check(
         345,
-        title="Null in a security scheme",
-        when="A member of a security scheme that need not be there is null.",
+        title="Null in security schemes",
+        when="securitySchemes, or a member of a security scheme that need not be there, is null.",
         seen="The card {nameOrUrl} at {cardUrl} has members that are null: {members}.",
         why="A2A has no null: several clients refuse the card for it.",
         recommendation="Leave {members} out of {nameOrUrl}.",
         spec=f"{V1}#57-field-presence-and-optionality",
     )
     def check_rule_security_null(self, card: AgentCard) -> Findings:
-        """All in one finding. A required member that is null is told as missing."""
-        found = [path for scheme in card.schemes for path in _nulls(scheme)]
+        """All in one finding. A required member that is null is told as missing; so are schemes that are required."""
+        found: list[str] = []
+        if "securitySchemes" in card.members and card.members["securitySchemes"] is None:
+            found += [] if any(one.named for one in _written_requirements(card)) else ["securitySchemes"]
+        found += [path for scheme in card.schemes for path in _nulls(scheme)]
         if found:
             yield Finding(nameOrUrl=card.name_or_url, cardUrl=card.url, members=listed(found))
 
