@@ -262,10 +262,12 @@ def test_words(card: object, number: int, words: list[str]) -> None:
 
 
 def test_a_host_that_serves_the_card_is_no_placeholder() -> None:
-    card = changed(V1, supportedInterfaces=[interface(url="https://youragent.io/a2a")])
     here = "https://youragent.io/.well-known/agent-card.json"
-    assert 326 not in faults(auditor(AgentSite({here: served(card)}).audit("https://youragent.io")))
-    assert 326 in faults(auditor(site(card).audit()))
+    for host, elsewhere in (("youragent.io", [326]), ("api.youragent.io", [326]), ("youragent.com", [326])):
+        card = changed(V1, provider=..., supportedInterfaces=[interface(url=f"https://{host}/a2a")])
+        report = auditor(AgentSite({here: served(card)}).audit("https://youragent.io"))
+        assert (326 in faults(report)) is (host == "youragent.com")
+        assert [number for number in faults(auditor(site(card).audit())) if number == 326] == elsewhere
 
 
 def test_the_lengths_that_make_a_prompt() -> None:

@@ -251,6 +251,7 @@ CARDS: list[tuple[str, object, list[int]]] = [
     ("no scheme, and a URL with a password", open_(V1, supportedInterfaces=[interface(url="https://user:secret@weather.example/a2a")]), [341]),
     ("no scheme, and a long URL", open_(V1, supportedInterfaces=[interface(url="https://weather.example/" + "a" * 3000)]), [341]),
     ("schemes in snake_case", open_(V1, security_schemes={"key": {}}), []),
+    ("a requirement, and schemes in snake_case", changed(V0_3, securitySchemes=..., security_schemes=V0_3["securitySchemes"]), []),
     ("requirements in snake_case", changed(V1, securityRequirements=..., security_requirements=[{"schemes": {"key": {}}}]), []),
     ("no scheme at http", open_(V0_3, url="http://weather.example/a2a"), []),
     ("no scheme, and a number for a url", open_(V0_3, url=1), []),

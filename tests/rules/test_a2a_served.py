@@ -101,6 +101,7 @@ SITES: list[tuple[str, dict[str, Answer], str, list[int], State]] = [
     ("the older path, which answers 404, and one at the current", {CURRENT: served(V1)}, LEGACY, [304], CONFIRMED),
     ("the older path, which fails, and one at the current", {CURRENT: served(V1), LEGACY: Answer(status=500)}, LEGACY, [304], CONFIRMED),
     ("the current path, which answers 404, and one at the older", {LEGACY: served(V0_2)}, CURRENT, [300], CONFIRMED),
+    ("a current path further down, which answers 404, and one at the older", {LEGACY: served(V0_2)}, f"{HOST}/x{CURRENT[len(HOST) :]}", [300, 304], CONFIRMED),
     ("the current path, which answers 404, and one by a catalog", {CATALOG: catalog(entry(url=LINKED)), LINKED: served(V1)}, CURRENT, [304], CONFIRMED),
     ("a card's URL behind a wall, and one elsewhere", {f"{HOST}/x/agent-card.json": WALL, CURRENT: served(V1)}, f"{HOST}/x/agent-card.json", [], CONFIRMED),
     ("a card's URL that needs credentials, and one elsewhere", {f"{HOST}/x/agent-card.json": Answer(status=401), CURRENT: served(V1)}, f"{HOST}/x/agent-card.json", [103], CONFIRMED),

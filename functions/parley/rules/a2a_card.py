@@ -84,7 +84,7 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "protocolVersion": ("version",),
     "url": ("uri", "endpoint", "href", "serviceUrl"),
     "name": ("displayName", "title"),
-    "id": ("slug", "key"),
+    "id": ("slug",),
     "transport": ("protocolBinding", "type", "protocol"),
     "tags": ("keywords", "categories"),
     "organization": ("name",),
@@ -328,10 +328,10 @@ class A2aCardRules(A2aEvidence):
     def check_rule_placeholders(self, card: AgentCard) -> Findings:
         """Only where one cannot be meant: descriptions may well speak of variables and to-do lists.
 
-        A host that serves the card itself is one that somebody has.
+        The host that serves the card, and what is above or below it, are somebody's.
         """
         place = place_of(card.url)
-        here = "" if place is None else place.host
+        here = "-" if place is None else place.host
         for path, text in _texts(card):
             if _is_placeholder(path, text, here):
                 shown = quoted(without_user(text) if _is_url(path) else text)
@@ -1034,7 +1034,9 @@ def _is_placeholder(path: str, text: str, here: str) -> bool:
         return True
     host = re.match(r"(?:[a-z][a-z0-9+.-]*://)?([^/?#:]*)", start, re.IGNORECASE) if _is_url(path) else None
     name = host[1].lower() if host else ""
-    return name != here and bool(
+    if f".{name}".endswith(f".{here}") or f".{here}".endswith(f".{name}"):
+        return False
+    return bool(
         re.search(r"(^|\.)example\.(com|org|net)$|(^|[.-])your[-_]?(domain|company|org|host|agent|server|app)\b", name)
     )
 

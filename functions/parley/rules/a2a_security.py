@@ -608,7 +608,8 @@ class A2aSecurityRules(A2aEvidence):
     def check_rule_security_undeclared(self, card: AgentCard) -> Findings:
         """Each name once; also where requirements stand under the other version's name alone."""
         declared = card.members.get("securitySchemes")
-        if declared is not None and not isinstance(declared, dict):
+        is_respelt = declared is None and has(card.members, "securitySchemes")
+        if is_respelt or (declared is not None and not isinstance(declared, dict)):
             return  # told there
         places: dict[str, list[str]] = {}
         for one in _written_requirements(card):

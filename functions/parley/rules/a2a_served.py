@@ -308,8 +308,10 @@ class A2aServedRules(A2aEvidence):
     )
     def check_rule_dead_entry(self, claim: Location) -> Findings:
         """Without any card it is a fault. A current path that only the older one stands in for is told as such."""
-        is_told = any(one.row.number == 300 for one in self.judged) and claim.url.endswith(CURRENT)
-        if self.cards and (claim.linked or not is_told):
+        current = answer(self.evidence.exchanges, Purpose.CURRENT)
+        is_current = current is not None and claim.url == current.url and not claim.linked
+        is_told = is_current and any(one.row.number == 300 for one in self.judged)
+        if self.cards and not is_told:
             yield Finding(
                 who="an AI Catalog entry" if claim.linked else "the URL given",
                 url=claim.url,
