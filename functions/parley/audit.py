@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from parley.documents import ai_catalog, allowance, credentials
-from parley.documents.mcp import forget as forget_remotes
-from parley.documents.mcp import gate_among
+from parley.documents.mcp import forget, gate_among
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
 from parley.probes import a2a, mcp, oauth, server_card
 from parley.report import (
@@ -106,10 +105,10 @@ def judge(evidence: Evidence) -> Report:
     try:
         return _judge(credentials.masked(allowance.affordable(evidence)))
     finally:
+        forget()
         strict_json.forget()
         ai_catalog.forget()
         credentials.forget()
-        forget_remotes()
 
 
 def _judge(evidence: Evidence) -> Report:

@@ -10,6 +10,7 @@ from parley.audit import judge
 from parley.documents.mcp_plan import TOOL_PAGES, Purpose
 from parley.evidence import Evidence
 from parley.report import Protocol, Report, State
+from parley.wire.sse import _event
 from sites import HOST, Answer, numbers
 
 AUDITOR = "PARLEY-McpServerAuditor"
@@ -186,3 +187,13 @@ def test_each_event_is_read_once_however_the_bytes_come() -> None:
     report = site.audit(SSE)
     assert found(report) == [103, 111, 200]
     assert [request.purpose for request in server.seen] == GREETED
+
+
+def test_the_stream_is_read_once_for_all_that_was_posted(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [[tool(name=f"t{index}")] for index in range(TOOL_PAGES)]
+    evidence = SseServer(lists={"tools/list": pages}).site().gather(SSE)
+    read: list[bytes] = []
+    monkeypatch.setattr("parley.wire.sse._event", lambda block, ended: read.append(block) or _event(block, ended=ended))
+    assert found(judge(evidence)) == [103, 111, 200]
+    answers = [block for block in read if b"jsonrpc" in block]
+    assert len(answers) == len(set(answers)) == TOOL_PAGES + 1

@@ -8,7 +8,10 @@ import pytest
 
 import gated
 from mcp_servers import JSON_TYPE, TOOL, Members, Server, dual, error, legacy, modern, result, stream, tool
+from parley.audit import judge
+from parley.documents.mcp import forget, talks
 from parley.documents.mcp_plan import FUTURE_VERSION, MODERN_VERSION, PLAN, Purpose
+from parley.documents.mcp_reply import read
 from parley.evidence import FailureCode, Request
 from parley.report import Protocol, Report, State, Status
 from parley.rules.mcp import McpServerRules
@@ -434,6 +437,29 @@ def test_every_rule_has_a_case() -> None:
 def test_no_rule_hides_another() -> None:
     written = [name for base in McpServerRules.__mro__ for name, member in vars(base).items() if hasattr(member, "row")]
     assert len(written) == len(set(written)) == len(McpServerRules.rules())
+
+
+@pytest.mark.parametrize("server", [dual(), legacy(), lambda request: Answer(status=404)])
+def test_every_answer_is_read_once_for_all_auditors(
+    server: Callable[[Request], Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading costs time, and a stranger says how much."""
+    evidence = Site({CARD: served(card())}, mcp={MCP: server}).gather(MCP)
+    seen: list[int] = []
+    monkeypatch.setattr("parley.documents.mcp.read", lambda exchange, of: seen.append(id(exchange)) or read(exchange, of))  # fmt: skip
+    judge(evidence)
+    assert len(seen) == len(set(seen)) == len([one for one in evidence.exchanges if one.purpose in set(Purpose)])
+
+
+def test_what_was_judged_is_let_go_of() -> None:
+    evidence = Site({}, mcp={MCP: modern()}).gather(MCP)
+    judge(evidence)
+    kept = talks(evidence)
+    assert talks(evidence) is kept
+    forget()
+    assert talks(evidence) is not kept
+    judge(evidence)
+    assert talks(evidence) is not kept
 
 
 def test_the_plan_serves_every_rule() -> None:

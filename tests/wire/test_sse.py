@@ -1,6 +1,6 @@
 import pytest
 
-from parley.wire.sse import Event, ended, events
+from parley.wire.sse import Event, Reader, events
 
 # (name, stream, events)
 STREAMS: list[tuple[str, bytes, list[Event]]] = [
@@ -45,18 +45,25 @@ def test_a_megabyte_of_line_ends_is_read_in_linear_time() -> None:
     assert len(list(events(b"data: x\n" * 100_000))) == 1
 
 
-@pytest.mark.parametrize(
-    ("raw", "start", "end"),
-    [
-        (b"", 0, 0),
-        (b"data: a\n", 0, 0),
-        (b"data: a\n\n", 0, 9),
-        (b"data: a\r\n\r\n", 0, 11),
-        (b"data: a\r\rdata: b", 0, 9),
-        (b"data: a\n\ndata: b\n\n", 0, 18),
-        (b"data: a\n\ndata: b\n", 9, 0),
-        (b"data: a\r\n\r\n", 8, 11),
-    ],
-)
-def test_ended(raw: bytes, start: int, end: int) -> None:
-    assert ended(raw, start) == end
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000])
+@pytest.mark.parametrize("stream", [one[1] for one in STREAMS], ids=[one[0] for one in STREAMS])
+def test_each_event_of_a_growing_stream_is_read_once(stream: bytes, size: int) -> None:
+    """However it is cut into pieces, but for what never ended."""
+    reader = Reader()
+    read = [event for end in range(size, len(stream) + size, size) for event in reader.more(stream[:end])]
+    assert read == [event for event in events(stream) if event.ended]
+
+
+def test_a_stream_that_grows_byte_by_byte_is_read_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks: list[bytes] = []
+    monkeypatch.setattr("parley.wire.sse._event", lambda block, ended: blocks.append(block))
+    stream, reader = b"data: x\n\n" * 500, Reader()
+    for end in range(len(stream) + 1):
+        list(reader.more(stream[:end]))
+    assert len(blocks) == 500
+
+
+def test_another_stream_is_read_from_its_beginning() -> None:
+    reader = Reader()
+    assert [event.data for event in reader.more(b"data: a\n\ndata: b\n\n")] == [b"a", b"b"]
+    assert [event.data for event in reader.more(b"data: c\n\n")] == [b"c"]

@@ -5,6 +5,7 @@ version, identity and capabilities in every request, *legacy* ones (to 2025-11-2
 """
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -14,7 +15,7 @@ from parley.documents import server_card
 from parley.documents.bot_wall import bot_wall
 from parley.documents.mcp_gate import Gate, Refusal, gate_of
 from parley.documents.mcp_plan import MODERN_VERSION, PAGES, STEPS, TOOL_PAGES, Purpose
-from parley.documents.mcp_reply import REDIRECTS, Reply, read, read_beside
+from parley.documents.mcp_reply import REDIRECTS, Heard, Reply, heard, read, read_beside
 from parley.documents.server_card import discovery
 from parley.evidence import Evidence, Exchange, FailureCode
 from parley.target import Target
@@ -157,11 +158,6 @@ def wants_authorization(evidence: Evidence, url: str) -> bool:
     return False
 
 
-def forget() -> None:
-    """Let go of what was read, as :func:`parley.wire.strict_json.forget` does."""
-    _remotes.cache_clear()
-
-
 @lru_cache(maxsize=4)
 def _remotes(cards: tuple[Exchange, ...]) -> tuple[Candidate, ...]:
     """The places that Server Cards name. Kept for a while: a card may name thousands, and several rules ask."""
@@ -293,13 +289,17 @@ class Talk:
         return {purpose: tuple(said) for purpose, said in found.items()}
 
     def _read(self, exchange: Exchange, purpose: Purpose, index: int) -> Reply:
+        if purpose is Purpose.ENDPOINT_EVENT:
+            return Reply(exchange=exchange, message=None, reason="it is the stream of other requests' answers")
         if exchange.method != "POST" or purpose in _NOTIFICATIONS:
             return read(exchange, None)
         request_id = STEPS[purpose].request_id(index)
-        if purpose not in BY_SSE:
-            return read(exchange, request_id)
-        stream = next((one for one in self.exchanges if one.purpose == Purpose.ENDPOINT_EVENT), None)
-        return read_beside(exchange, stream, self.url, request_id)
+        return read_beside(exchange, self._heard, request_id) if purpose in BY_SSE else read(exchange, request_id)
+
+    @cached_property
+    def _heard(self) -> Heard:
+        """What the stream of an HTTP+SSE server brought."""
+        return heard(next((one for one in self.exchanges if one.purpose == Purpose.ENDPOINT_EVENT), None))
 
     def reply(self, purpose: Purpose) -> Reply | None:
         """The one answer of a step that is asked once; None if it was not asked."""
@@ -596,9 +596,31 @@ class Talk:
         return failure is not None and failure.code in _CUT_OFF
 
 
-def talks(evidence: Evidence) -> list[Talk]:
-    """What was said with each candidate, in the order in which they were tried."""
-    return [] if evidence.target is None else _talks(evidence.exchanges, evidence.target)
+class _Judging(threading.local):
+    """The evidence that this thread judges, and its talks: all auditors ask for them."""
+
+    evidence: Evidence | None = None
+    talks: Sequence[Talk] = ()
+
+
+_JUDGING: Final = _Judging()
+
+
+def talks(evidence: Evidence) -> Sequence[Talk]:
+    """What was said with each candidate, in the order in which they were tried.
+
+    Kept until other evidence is asked about, or :func:`forget` lets go of it.
+    """
+    if _JUDGING.evidence is not evidence:
+        _JUDGING.talks = () if evidence.target is None else tuple(_talks(evidence.exchanges, evidence.target))
+        _JUDGING.evidence = evidence
+    return _JUDGING.talks
+
+
+def forget() -> None:
+    """Let go of the evidence that was judged in this thread, and of what was read."""
+    _JUDGING.evidence, _JUDGING.talks = None, ()
+    _remotes.cache_clear()
 
 
 def _talks(asked: Sequence[Exchange], target: Target) -> list[Talk]:
@@ -630,12 +652,15 @@ def reached(spoken: Sequence[Talk]) -> Talk | None:
 
 def gate(evidence: Evidence) -> Gate | None:
     """The gate of an audit's MCP endpoint; None if nothing asks for authorization, or an endpoint is open."""
-    return None if evidence.target is None else gate_among(evidence.exchanges, evidence.target)
+    return _gate(talks(evidence))
 
 
 def gate_among(exchanges: Sequence[Exchange], target: Target) -> Gate | None:
     """As :func:`gate`, while an audit is still under way."""
-    spoken = _talks(exchanges, target)
+    return _gate(_talks(exchanges, target))
+
+
+def _gate(spoken: Sequence[Talk]) -> Gate | None:
     end = reached(spoken)
     gates = [talk.gate for talk in (spoken if end is None else [end]) if talk.gate is not None]
     best = min(gates, key=lambda one: one.preference, default=None)

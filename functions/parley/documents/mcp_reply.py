@@ -14,6 +14,7 @@ from parley.wire.text import clean, kind, quoted
 REDIRECTS: Final = (301, 302, 303, 307, 308)
 
 _MARK = re.compile(rb'"(?:jsonrpc|result|error)"')
+_DOCUMENT = re.compile(rb"\s*[{\[<]")
 
 
 class Reply(NamedTuple):
@@ -117,12 +118,16 @@ def read(exchange: Exchange, request_id: str | int | None) -> Reply:
 
 
 def awaited(request_id: str | int) -> Callable[[bytes], bool]:
-    """For :class:`~parley.evidence.Request`: whether a stream has brought the answer to a request, ended and all."""
+    """For :class:`~parley.evidence.Request`: whether a stream has brought the answer to a request, ended and all.
+
+    Called with all that has come so far, as often as more comes; each event is read once.
+    """
+    reader = sse.Reader()
 
     def enough(body: bytes) -> bool:
-        return not body.lstrip().startswith((b"{", b"[", b"<")) and any(
-            event.ended and isinstance(message := _message(event), dict) and _answers(message, request_id)
-            for event in sse.events(body)
+        return not _DOCUMENT.match(body) and any(
+            _MARK.search(event.data) and isinstance(message := _message(event), dict) and _answers(message, request_id)
+            for event in reader.more(body)
         )
 
     return enough
@@ -130,37 +135,62 @@ def awaited(request_id: str | int) -> Callable[[bytes], bool]:
 
 def answer_in(event: sse.Event, request_id: str | int) -> Mapping[str, object] | None:
     """The response in an event, if it is the one to a request, by its very id: a stream may bring those to others."""
+    message = _response_in(event)
+    return message if message is not None and _is_same(message.get("id"), request_id) else None
+
+
+def _response_in(event: sse.Event) -> Mapping[str, object] | None:
     message = _message(event) if _MARK.search(event.data) else None  # much that is no answer costs time to parse
     if isinstance(message, list) and len(message) == 1:
         message = message[0]
-    if isinstance(message, dict) and _is_response(message) and _is_same(message.get("id"), request_id):
-        return message
-    return None
+    return message if isinstance(message, dict) and _is_response(message) else None
 
 
-def read_beside(posted: Exchange, stream: Exchange | None, url: str, request_id: str | int) -> Reply:
+class Heard(NamedTuple):
+    """What an event stream of the transport HTTP+SSE brought: the first response to each id, by type and value.
+
+    ``exchange`` is the GET that held the stream, None if there was none.
+    """
+
+    exchange: Exchange | None
+    answers: Mapping[tuple[type, object], sse.Event]
+
+
+def heard(stream: Exchange | None) -> Heard:
+    """Read such a stream, once for all that was POSTed."""
+    answers: dict[tuple[type, object], sse.Event] = {}
+    for event in sse.events(stream.body if stream is not None else b""):
+        message = _response_in(event)
+        seen = message.get("id") if message is not None else None
+        if isinstance(seen, str | int):
+            answers.setdefault((type(seen), seen), event)
+    return Heard(exchange=stream, answers=answers)
+
+
+def read_beside(posted: Exchange, stream: Heard, request_id: str | int) -> Reply:
     """Read the answer to a POST on the event stream that brings the answers of the transport HTTP+SSE.
 
-    The reply is that of the endpoint at ``url``, wherever it takes its messages. What is POSTed is answered by 202 or
-    the like, and nothing that a client would look at; after another status it gives up.
+    The reply is that of the endpoint that the stream is of, wherever it takes its messages. What is POSTed is answered
+    by 202 or the like, and nothing that a client would look at; after another status it gives up.
     """
-    exchange = posted._replace(url=url)
+    exchange = posted if stream.exchange is None else posted._replace(url=stream.exchange.url)
     is_taken = posted.failure is None and (posted.status or 0) < 300
-    for event in sse.events(stream.body if stream is not None and is_taken else b""):
-        if (message := answer_in(event, request_id)) is not None:
-            parsed = strict_json.parse(event.data)
-            return Reply(
-                exchange=exchange,
-                message=message,
-                faults=tuple(_faults(message, request_id)),
-                notes=parsed.notes if isinstance(parsed, Parsed) else frozenset(),
-                is_stream=True,
-                is_unended=not event.ended,
-                is_ours=_is_ours(message, request_id),
-            )
+    event = stream.answers.get((type(request_id), request_id)) if is_taken else None
+    message = answer_in(event, request_id) if event is not None else None
+    if event is not None and message is not None:
+        parsed = strict_json.parse(event.data)
+        return Reply(
+            exchange=exchange,
+            message=message,
+            faults=tuple(_faults(message, request_id)),
+            notes=parsed.notes if isinstance(parsed, Parsed) else frozenset(),
+            is_stream=True,
+            is_unended=not event.ended,
+            is_ours=_is_ours(message, request_id),
+        )
     if posted.failure is not None:
         return Reply(exchange=exchange, message=None, reason=clean(posted.failure.reason, 300))
-    failure = stream.failure if stream is not None else None
+    failure = stream.exchange.failure if stream.exchange is not None else None
     reason = "and its event stream brought no response to it"
     if is_taken and failure is not None:
         reason = f"{reason}: {clean(failure.reason, 300)}"
@@ -208,8 +238,12 @@ def _read_stream(exchange: Exchange, request_id: str | int | None) -> Reply:
     requests: list[str] = []
     reason = "its event stream holds no response"
     notes: frozenset[str] = frozenset()
-    unended = beyond = False
+    unended = beyond = is_other = False
     for event in sse.events(exchange.body):
+        if not _MARK.search(event.data):  # one such event tells what they are, and thousands cost time
+            if is_other:
+                continue
+            is_other = True
         parsed = strict_json.parse(event.data)
         if isinstance(parsed, NotJson):
             reason, beyond = f"an event's data cannot be read: {parsed.reason}", beyond or parsed.is_beyond

@@ -15,9 +15,6 @@ from parley.wire import sse
 SECONDS: Final = 6.0
 """Patience with the stream, for all that is said on it."""
 
-_OVERLAP: Final = 3
-"""Bytes of an event's end that may have come before the last one."""
-
 Make = Callable[[Purpose, int, str | None], Request]
 """Makes a request of the plan: the step, which of its requests, and the cursor to go on with."""
 
@@ -53,7 +50,7 @@ class _Conversation:
     def __init__(self, url: str, make: Make) -> None:
         self._url = url
         self._make = make
-        self._read = self._scanned = 0
+        self._stream = sse.Reader()
         self._to: str | None = None
         self._awaits = Purpose.SSE_INITIALIZE
         self._pages: list[Reply] = []
@@ -68,13 +65,9 @@ class _Conversation:
 
     def __call__(self, body: bytes) -> bool:
         """Whether all has been heard. Each event is read once, however many bytes follow it."""
-        end = sse.ended(body, max(self._read, self._scanned - _OVERLAP))
-        self._scanned = len(body)
-        if end > self._read:
-            fresh, self._read = body[self._read : end], end
-            for event in sse.events(fresh):
-                if not self.is_over:
-                    self._hear(event)
+        for event in self._stream.more(body):
+            if not self.is_over:
+                self._hear(event)
         return self.is_over
 
     def _hear(self, event: sse.Event) -> None:

@@ -6,6 +6,9 @@ from typing import Final, NamedTuple
 
 _BOM: Final = b"\xef\xbb\xbf"
 
+_OVERLAP: Final = 3
+"""Bytes of an event's end that may have come before the last one."""
+
 # Atomic, or a CRLF that has just come would be taken for two line ends.
 _LINE_END = re.compile(rb"(?>\r\n|\n|\r)")
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
@@ -30,7 +33,9 @@ def events(raw: bytes) -> Iterator[Event]:
     start = len(_BOM) if raw.startswith(_BOM) else 0
     while True:
         end = _BLANK_LINE.search(raw, start)
-        event = _event(raw[start : end.start() if end else len(raw)], ended=end is not None)
+        block = raw[start : end.start() if end else len(raw)]
+        # A stream may hold a hundred thousand comments.
+        event = _event(block, ended=end is not None) if b"data" in block else None
         if event is not None:
             yield event
         if end is None:
@@ -38,12 +43,25 @@ def events(raw: bytes) -> Iterator[Event]:
         start = end.end()
 
 
-def ended(raw: bytes, start: int = 0) -> int:
-    """Where the last event that was ended ends, by what stands from ``start`` on; 0 if none was."""
-    end = 0
-    for blank in _BLANK_LINE.finditer(raw, start):
-        end = blank.end()
-    return end
+class Reader:
+    """Reads a stream that is still coming, each event once, as soon as it has ended."""
+
+    def __init__(self) -> None:
+        self._seen = b""
+        self._read = 0
+
+    def more(self, raw: bytes) -> Iterator[Event]:
+        """The events that have ended since the last call; ``raw`` is all that has come of the stream so far.
+
+        What does not begin with what came before is another stream, as after a request that is made again.
+        """
+        if not raw.startswith(self._seen):
+            self._seen, self._read = b"", 0
+        start = end = self._read
+        for blank in _BLANK_LINE.finditer(raw, max(start, len(self._seen) - _OVERLAP)):
+            end = blank.end()
+        self._seen, self._read = raw, end
+        return events(raw[start:end])
 
 
 def _event(block: bytes, *, ended: bool) -> Event | None:
