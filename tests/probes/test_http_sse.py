@@ -146,6 +146,8 @@ OTHERWISE: list[tuple[str, SseServer, list[int], State, set[int]]] = [
     ("an event without its end", SseServer(otherwise={I: lambda m: right(m)[:-2]}), [111, 423], State.CONFIRMED, set()),
     ("an InitializeResult without a server", SseServer(otherwise={I: lambda m: event({"jsonrpc": "2.0", "id": m["id"], "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}})}), [103, 111, 403], State.INDICATED, set()),
     ("tools/list in silence", SseServer(otherwise={T: b""}), [111], State.CONFIRMED, {160, 460}),
+    ("tools/list, and the end", SseServer(otherwise={T: b""}, is_ended=True), [111, 450], State.CONFIRMED, {103}),
+    ("tools/list answered 200, and the end", SseServer(otherwise={T: b""}, posted={T: Answer(body=b"ok")}, is_ended=True), [111, 450], State.CONFIRMED, {103}),
     ("tools/list as an error", SseServer(otherwise={T: refused}), [111, 450], State.CONFIRMED, {103}),
 ]  # fmt: skip
 

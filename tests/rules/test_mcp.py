@@ -76,6 +76,20 @@ def offers(*tools: object) -> dict[str, list[list[object]]]:
     return {"tools/list": [list(tools)]}
 
 
+def offers_pages(count: int) -> dict[str, list[list[object]]]:
+    """A tool on each page."""
+    return {"tools/list": [[tool(name=f"t{number}")] for number in range(count)]}
+
+
+def second(request: Request, answer: Answer) -> Answer:
+    """The answer to a list's second page; the first is right."""
+    message = json.loads(request.body or b"")
+    if "cursor" in message.get("params", {}):
+        return answer
+    is_modern = "_meta" in message.get("params", {})
+    return (modern if is_modern else legacy)(session=None, lists=offers_pages(2))._answer(request)
+
+
 def inputs(**properties: object) -> dict[str, list[list[object]]]:
     """A tool with these properties."""
     return offers(tool(inputSchema={"type": "object", "properties": properties}))
@@ -280,6 +294,11 @@ CASES: list[tuple[str, Server, list[int]]] = [
     # 450 to 454
     ("declared prompts fail", modern(capabilities={"tools": {}, "prompts": {}}), [450]),
     ("declared resources fail", legacy(capabilities={"tools": {}, "resources": {}}), [450]),
+    ("declared tools are answered by nothing", modern(otherwise={Purpose.TOOLS: Answer(status=202)}), [450]),
+    ("the same by a legacy server", legacy(otherwise={Purpose.LEGACY_TOOLS: Answer(status=204)}), [450]),
+    ("declared tools are answered by an empty stream", modern(otherwise={Purpose.TOOLS: Answer(headers={"content-type": "text/event-stream"})}), [450]),
+    ("declared prompts are answered by nothing", dual(capabilities={"tools": {}, "prompts": {}}, lists=lists(prompts=[[]]), otherwise={Purpose.LEGACY_PROMPTS: Answer(status=202)}), [450]),
+    ("the same by an empty stream", legacy(capabilities={"tools": {}, "prompts": {}}, lists=lists(prompts=[[]]), otherwise={Purpose.LEGACY_PROMPTS: Answer(headers={"content-type": "text/event-stream"})}), [450]),
     ("an empty list", modern(lists={"tools/list": [[]]}), []),
     ("resource templates fail", modern(capabilities={"resources": {}}, lists={"resources/list": [[]]}), []),
     ("tools are not declared", modern(capabilities={}), [451]),
@@ -417,6 +436,25 @@ def test_valid_needs_every_answer() -> None:
     report = audit(modern(otherwise={Purpose.ORIGIN: Answer(status=429)}))
     assert 200 not in codes(report)
     assert faults(report) == []
+
+
+# Lists that were not read to their end: (name, server, a rule that has not seen all of it)
+UNREAD = [
+    ("tools that are not declared, answered by nothing", modern(capabilities={}, otherwise={Purpose.TOOLS: Answer(status=202)}), 460),
+    ("a second page that is an error", legacy(lists=offers_pages(2), otherwise={Purpose.LEGACY_TOOLS: lambda r: second(r, refuses(-32602)(r))}), 460),
+    ("a second page that is nothing", modern(lists=offers_pages(2), otherwise={Purpose.TOOLS: lambda r: second(r, Answer(status=202))}), 460),
+    ("prompts on more pages than are read", modern(capabilities={"tools": {}, "prompts": {}}, lists=lists(prompts=[[{"name": f"p{n}"}] for n in range(9)])), 452),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("server", "unseen"), [one[1:] for one in UNREAD], ids=[one[0] for one in UNREAD])
+def test_a_list_that_was_not_read_to_its_end_is_never_green(server: Server, unseen: int) -> None:
+    report = audit(server)
+    auditor = next(one for one in report.auditors if one.name == AUDITOR)
+    untested = {int(one.code.rpartition("-")[2]) for one in auditor.untested}
+    assert {unseen, 200} <= untested
+    assert 200 not in codes(report)
+    assert report.protocols[Protocol.MCP].state is State.CONFIRMED
 
 
 def test_what_the_server_says_is_quoted() -> None:

@@ -194,7 +194,8 @@ def read_beside(posted: Exchange, stream: Heard, request_id: str | int) -> Reply
     reason = "and its event stream brought no response to it"
     if is_taken and failure is not None:
         reason = f"{reason}: {clean(failure.reason, 300)}"
-    return Reply(exchange=exchange, message=None, reason=reason, is_beyond=is_taken and failure is not None)
+    is_beyond = is_taken and failure is not None
+    return Reply(exchange=exchange, message=None, reason=reason, is_stream=is_taken, is_beyond=is_beyond)
 
 
 def _is_stream(body: bytes) -> bool:

@@ -33,7 +33,7 @@ class McpServerRules(McpEndpointRules, McpModernRules, McpListRules, McpLegacyRu
         if any(one.row.status in (Status.WARNING, Status.FAIL) for one in self.judged):
             return Given()
         judged = (self.discovered(), self.initialized(), self.response(), self.tool())
-        missing = next((one.missing for one in judged if one.missing), None)
+        missing = next((one.missing for one in judged if one.missing), None) or self._promised_missing()
         return Given(missing=missing) if missing else Given((self.found,))
 
     def judge(self) -> AuditorReport:

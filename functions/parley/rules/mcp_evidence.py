@@ -594,10 +594,13 @@ class McpEvidence(RuleSet):
 
     def _lists_missing(self) -> str | None:
         """Why not all of the lists could be read."""
-        for listing in self._listings():
-            if listing.missing is not None and (listing.pages[-1].untold is not None or listing.pages[-1].result):
-                return listing.missing
-        return None
+        return next((missing for one in self._listings() if (missing := _untold(one)) is not None), None)
+
+    def _promised_missing(self) -> str | None:
+        """Why a list that a capability promises was not read to its end."""
+        given = self.declared()
+        unread = (_untold(one.listing) for one in given.values if one.is_declared)
+        return given.missing or next((missing for missing in unread if missing is not None), None)
 
     def _results(self) -> Iterator[Result]:
         found = self.found
@@ -621,8 +624,7 @@ class McpEvidence(RuleSet):
             return Given(missing=self.open_question)
         if listing is None:
             return Given()
-        missing = listing.missing if listing.pages[-1].untold is not None or listing.pages[-1].result else None
-        return Given(tuple(entries_of(listing)), missing)
+        return Given(tuple(entries_of(listing)), _untold(listing))
 
     def _since(self, version: str) -> Given[Entry]:
         """The tools, if the version spoken is at least that one."""
@@ -647,6 +649,17 @@ class McpEvidence(RuleSet):
         if broken is not None:
             return Given(missing=broken)
         return Given((Readings(endpoint=found.url, lists=tuple(lists)),))
+
+
+def is_refused(reply: Reply) -> bool:
+    """Whether an answer says that there is no such thing here: by an error, or by its status alone."""
+    return reply.error is not None or (reply.message is None and (reply.status or 0) >= 400)
+
+
+def _untold(listing: Listing) -> str | None:
+    """What kept a list from being read to its end; None if nothing did, or the server refuses to give any of it."""
+    is_none = len(listing.pages) == 1 and listing.pages[0].untold is None and is_refused(listing.pages[0])
+    return None if is_none else listing.missing
 
 
 def _era(reply: Reply) -> Spoken:

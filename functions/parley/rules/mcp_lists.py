@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from parley.documents.mcp import INVALID_PARAMS, MEMBERS, Listing
-from parley.documents.mcp_plan import STEPS
+from parley.documents.mcp_plan import STEPS, Purpose
 from parley.documents.mcp_reply import Reply
-from parley.rules.mcp_evidence import LEGACY, MODERN, Declared, Entry, McpEvidence, Readings, is_since
+from parley.rules.mcp_evidence import LEGACY, MODERN, Declared, Entry, McpEvidence, Readings, is_refused, is_since
 from parley.rules.rule import Composed, Finding, Findings, Given, check
 from parley.rules.tool_schemas import (
     Judge,
@@ -171,17 +171,18 @@ class McpListRules(McpEvidence):
     @check(
         450,
         title="Declared lists answer",
-        when="The list of a declared capability is answered by an error.",
+        when="The list of a declared capability is answered by an error, or by a success without a response.",
         seen="{endpoint} declares {capability}, but answers {call} with {observed}.",
         why="Clients ask for what is declared, and many give up on the whole server when that fails.",
         recommendation="Answer {call} with a list, empty if there is nothing, or do not declare {capability}.",
         spec=f"{_TOOLS}#capabilities",
     )
     def check_rule_declared(self, declared: Declared) -> Findings:
-        """Resource templates have no capability of their own."""
+        """Resource templates have no capability of their own. What else a 200 holds is the rule's on responses."""
         first = declared.listing.pages[0]
-        is_refused = first.error is not None or (first.message is None and (first.status or 0) >= 400)
-        if declared.is_declared and declared.call != "resources/templates/list" and is_refused:
+        is_judged = first.status == 200 and (not first.is_stream or declared.listing.purpose is Purpose.LEGACY_TOOLS)
+        is_empty = first.message is None and not is_judged and 200 <= (first.status or 0) < 300
+        if declared.is_declared and declared.call != "resources/templates/list" and (is_refused(first) or is_empty):
             yield Finding(
                 endpoint=first.exchange.url, capability=declared.capability, call=declared.call, observed=first.told
             )
