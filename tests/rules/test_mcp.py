@@ -573,6 +573,16 @@ def test_both_auditors_read_a_refusal_alike(
     assert [code for code in numbers(report, "PARLEY-McpAuthAuditor") if code >= 400 or code == 301] == wanted
 
 
+def test_a_gate_before_get_hides_no_fault_of_post() -> None:
+    served_to_post = Answer(body={"x": 1}, headers=JSON_TYPE)
+    answers = {gated.PATH_PRM: gated.metadata(), gated.OAUTH: gated.server()}
+    report = Site(answers, mcp={MCP: refusing(served_to_post)}).audit(MCP)
+    assert codes(report) == [100, 400]
+    mcp = report.protocols[Protocol.MCP]
+    assert (mcp.state, mcp.status, mcp.conclusive) == (State.INDICATED, Status.FAIL, True)
+    assert not numbers(report, "PARLEY-McpAuthAuditor")
+
+
 def test_a_403_that_may_be_a_guard_s_is_not_said_to_want_credentials() -> None:
     report = Site({}, mcp={MCP: lambda request: Answer(status=403)}).audit(MCP)
     mcp = report.protocols[Protocol.MCP]

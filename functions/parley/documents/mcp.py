@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from parley.documents import server_card
 from parley.documents.bot_wall import bot_wall
-from parley.documents.mcp_gate import Gate, Refusal, gate_of
+from parley.documents.mcp_gate import NO_PLACE, Gate, Refusal, gate_of
 from parley.documents.mcp_plan import MODERN_VERSION, PAGES, STEPS, TOOL_PAGES, Purpose
 from parley.documents.mcp_reply import REDIRECTS, Heard, Reply, heard, read, read_beside
 from parley.documents.server_card import discovery
@@ -563,7 +563,7 @@ class Talk:
             and stream is not None
             and stream.status == 200
             and essence(stream.exchange.header("content-type")) == EVENT_STREAM
-            and all(reply is None or reply.status in (400, 404, 405) for reply in failed)
+            and all(reply is None or reply.status in NO_PLACE for reply in failed)
         )
 
     @property

@@ -42,6 +42,9 @@ class Refusal(StrEnum):
     WALL = "a bot wall"
 
 
+NO_PLACE: Final = (400, 404, 405)
+"""What a place answers that takes no such POST: what HTTP+SSE clients go on with GET after (2025-03-26, Transports)."""
+
 _ORDER: Final = (Refusal.UNAUTHORIZED, Refusal.MISSTATED, Refusal.FORBIDDEN, Refusal.LOGIN, Refusal.WALL)
 
 
@@ -112,7 +115,12 @@ def gate_of(
         endpoint = Url.parse(url)
     except UrlError:
         return None
-    refused = [(refusal, reply) for reply in replies if (refusal := refusal_of(reply)) is not None]
+    known = [(refusal_of(reply), reply) for reply in replies]
+    refused = [(refusal, reply) for refusal, reply in known if refusal is not None]
+    posted = [reply for refusal, reply in known if refusal is None and reply.exchange.method == "POST"]
+    is_answered = any(reply.untold is None and reply.status not in NO_PLACE for reply in posted)
+    if is_answered:  # what was served to a POST is what stands there; GET may be another's
+        refused = [pair for pair in refused if pair[1].exchange.method != "GET"]
     if not refused:
         return None
     # One refusal may say more than another: an SDK's middleware challenges where a framework's does not.
