@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mcp_servers import JSON_TYPE, TOOL, Server, dual, error, legacy, modern, result, tool
+from mcp_servers import JSON_TYPE, TOOL, Server, SseServer, dual, error, legacy, modern, result, tool
 from parley.audit import judge
 from parley.documents.mcp_plan import FOREIGN_ORIGIN, PAGES, PLAN, STEPS, TOOL_PAGES, Purpose, Spoken
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
@@ -414,6 +414,73 @@ def test_the_likeliest_guess_is_asked_a_little_while_cards_are_looked_for() -> N
         assert ended == ({"3f9a-session"} if guess.legacy else set())
         again = Site(named, mcp={MCP: type(guess)(modern=guess.modern, legacy=guess.legacy), there: modern()})
         assert sorted(one.purpose for one in again.audit().attempts) == sorted(one.purpose for one in report.attempts)
+
+
+def with_ids_as_texts(server: Server) -> Callable[[Request], Answer]:
+    """Which only a place that is claimed to be an endpoint is taken for an MCP server's."""
+
+    def answer(request: Request) -> Answer:
+        answer = server(request)
+        if not isinstance(answer.body, dict):
+            return answer
+        return Answer(status=answer.status, body=answer.body | {"id": f"{answer.body['id']}"}, headers=answer.headers)
+
+    return answer
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/rpc"])
+@pytest.mark.parametrize("kind", [legacy, dual])
+def test_what_a_card_names_is_asked_as_it_is_judged(path: str, kind: Callable[..., Server]) -> None:
+    """Whether it is the likeliest guess, greeted before the cards came, or the URL given, or neither."""
+    there = f"{HOST}{path}"
+    asked: list[list[str]] = []
+    for url in (HOST, there):
+        server = kind()
+        site = Site({CARD: served(card(remotes=[remote(there)]))}, mcp={there: with_ids_as_texts(server)})
+        report = site.audit(url)
+        assert report.protocols[Protocol.MCP].details["endpoint"] == there
+        assert {101, 103, 401} <= set(numbers(report, AUDITOR))
+        asked.append(sorted(request.purpose for request in server.seen))
+    assert asked[0] == asked[1]
+    assert Purpose.LEGACY_TOOLS in asked[0]
+
+
+@pytest.mark.parametrize("asked", [HOST, MCP, f"{HOST}/x"])
+def test_a_session_is_ended_whoever_opened_it(asked: str) -> None:
+    """Also where what opened it is not taken for an MCP server."""
+    server = legacy()
+    Site({}, mcp={MCP: with_ids_as_texts(server)}).gather(asked)
+    opened = [request for request in server.seen if request.purpose in (Purpose.INITIALIZE, Purpose.LEGACY_FUTURE)]
+    assert [request.purpose for request in server.seen].count(Purpose.DELETE) == len(opened)
+
+
+@pytest.mark.parametrize("code", [FailureCode.CONNECT, FailureCode.TLS, FailureCode.REFUSED])
+@pytest.mark.parametrize("there", [MCP, f"{HOST}/", f"{HOST}/sse"])
+def test_a_dead_port_says_nothing_of_another(code: FailureCode, there: str) -> None:
+    dead = "https://weather.example:8443/mcp"
+    named = {CARD: served(card(remotes=[remote(dead)]))}
+    server = SseServer().site().mcp if there.endswith("/sse") else {there: modern()}
+    for asked in (HOST, f"{HOST}/docs"):
+        site = Site(named, mcp={dead: lambda request: fails(code, "could not be reached"), **server})
+        assert site.audit(asked).protocols[Protocol.MCP].details.get("endpoint") == there
+
+
+@pytest.mark.parametrize("code", [FailureCode.TIMEOUT, FailureCode.DNS])
+def test_a_host_that_is_silent_is_silent_on_every_port(code: FailureCode) -> None:
+    dead = "https://weather.example:8443/mcp"
+    named = {CARD: served(card(remotes=[remote(dead)]))}
+    site = Site(named, mcp={dead: lambda request: fails(code, "does not answer")})
+    assert places(site, f"{HOST}/docs") == [f"{HOST}/docs", dead]
+
+
+def test_a_redirect_of_what_is_claimed_leads_to_what_is_claimed() -> None:
+    """The same for the probe and for the judge, also where the place is one of our guesses."""
+    onward = Answer(status=308, headers={"location": "/mcp"})
+    server = legacy()
+    site = Site({}, mcp={f"{HOST}/api/mcp": lambda request: onward, MCP: with_ids_as_texts(server)})
+    report = site.audit(f"{HOST}/api/mcp")
+    assert report.protocols[Protocol.MCP].details["endpoint"] == MCP
+    assert Purpose.LEGACY_TOOLS in [request.purpose for request in server.seen]
 
 
 def test_nothing_is_asked_twice_of_the_guess_that_is_found() -> None:

@@ -637,12 +637,17 @@ def _talks(asked: Sequence[Exchange], target: Target) -> list[Talk]:
     known = {one.url: one for one in candidates(target, asked)}
     found: list[Talk] = []
     for url, exchanges in said.items():
-        candidate = known.get(url)
-        if candidate is None:  # where a redirect led, or a guess for HTTP+SSE
-            source = next((talk for talk in found if talk.moved == url), None)
-            candidate = Candidate(url=url, claim=source.candidate.claim if source else None)
+        candidate = known.get(url, Candidate(url=url, claim=None))
+        source = next((talk for talk in found if talk.moved == url), None)
+        if source is not None:
+            candidate = led_to(candidate, source)
         found.append(Talk(candidate=candidate, exchanges=tuple(exchanges)))
     return found
+
+
+def led_to(candidate: Candidate, source: Talk) -> Candidate:
+    """A place that another redirects to: who says that an endpoint is there says so of it, too."""
+    return candidate._replace(claim=candidate.claim or source.candidate.claim)
 
 
 def reached(spoken: Sequence[Talk]) -> Talk | None:

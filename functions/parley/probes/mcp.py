@@ -12,6 +12,7 @@ from parley.documents.mcp import (
     Talk,
     candidates,
     follows,
+    led_to,
     other_session,
     other_slash,
     session_of,
@@ -95,10 +96,13 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
         begun = {first.url: greeted}
         if _is_mcp(greeted.greet()) and not is_given:
             greeted.talk_on(FORETASTE)
+        if is_given and first.claim is None and not greeted.talk.is_end:  # a card may say what is there
+            first = next(one for one in candidates(target, cards()) if one.url == first.url)
         waiting = [first] if is_given else candidates(target, cards())
         while waiting:
             candidate = waiting.pop(0)
             probe = begun.get(candidate.url) or _Probe(candidate, fetch, pool)
+            probe.candidate = candidate
             talk = probe.talk if probe is greeted else probe.greet()
             if talk.may_be_sse:
                 talk = probe.talk_by_sse()
@@ -107,12 +111,15 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
             if _is_mcp(talk):
                 probe.talk_on()
                 talk = probe.talk
+            else:
+                probe.part()
             said.extend(probe.exchanges)
             tried.append(talk)
             if talk.is_end:
                 break
             if talk.moved is not None and talk.url not in [one.moved for one in tried]:  # one step, and no chain
-                waiting.insert(0, Candidate(url=talk.moved, claim=candidate.claim))
+                to = Candidate(url=talk.moved, claim=None, is_target=talk.moved == str(target.url))
+                waiting.insert(0, led_to(next((one for one in waiting if one.url == to.url), to), talk))
             if not waiting and is_given:
                 is_given = False
                 waiting = candidates(target, cards())
@@ -124,11 +131,10 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
                         begun[other.url] = probe
                     else:
                         said.extend(probe.exchanges)
-            away = {_host(one.url) for one in tried if one.is_cut_off}
-            waiting = [one for one in waiting if one.url not in _urls(tried) and _host(one.url) not in away]
+            waiting = [one for one in waiting if one.url not in _urls(tried) and not _is_away(one.url, tried)]
         else:
             sse = Candidate(url=str(target.url.at("/sse")), claim=None)
-            if all(one.url != sse.url and not _is_closed(one) and not one.is_cut_off for one in tried):
+            if not _is_away(sse.url, tried) and all(one.url != sse.url and not _is_closed(one) for one in tried):
                 probe = _Probe(sse, fetch, pool)
                 if probe.ask(Purpose.STREAM).may_be_sse:
                     probe.talk_by_sse()
@@ -165,15 +171,25 @@ def _urls(talks: Sequence[Talk]) -> list[str]:
     return [talk.url for talk in talks]
 
 
-def _host(url: str) -> str:
-    return Url.parse(url).host
+def _is_away(url: str, tried: Sequence[Talk]) -> bool:
+    """Whether it is known by what was tried that a place cannot be reached: its port by another of the same, or all."""
+    there = Url.parse(url)
+    for talk in tried:
+        failure = talk.silence.exchange.failure if talk.is_cut_off and talk.silence is not None else None
+        if failure is None:
+            continue
+        tried_at = Url.parse(talk.url)
+        is_of_port = failure.code in (FailureCode.CONNECT, FailureCode.TLS, FailureCode.REFUSED)
+        if tried_at.origin == there.origin if is_of_port else tried_at.host == there.host:
+            return True
+    return False
 
 
 class _Probe:
     """What is asked of one candidate."""
 
     def __init__(self, candidate: Candidate, fetch: Fetch, pool: ThreadPoolExecutor) -> None:
-        self._candidate = candidate
+        self.candidate = candidate
         self._fetch = fetch
         self._pool = pool
         self._version = ""
@@ -185,7 +201,7 @@ class _Probe:
     @property
     def talk(self) -> Talk:
         """All that was said so far."""
-        return Talk(candidate=self._candidate, exchanges=tuple(self.exchanges), known=self._known)
+        return Talk(candidate=self.candidate, exchanges=tuple(self.exchanges), known=self._known)
 
     def greet(self) -> Talk:
         """Both eras at once, and GET; then again as they may ask to be greeted."""
@@ -209,7 +225,7 @@ class _Probe:
 
     def talk_by_sse(self) -> Talk:
         """All that the plan has for HTTP+SSE, on one stream."""
-        self.exchanges.extend(converse(self._candidate.url, self._request, self._fetch, self._make))
+        self.exchanges.extend(converse(self.candidate.url, self._request, self._fetch, self._make))
         return self.talk
 
     def talk_on(self, most: int | None = None) -> None:
@@ -302,7 +318,7 @@ class _Probe:
 
     def _delete(self, session: str) -> Exchange:
         headers = {"Mcp-Session-Id": session} | self._version_header()
-        url = self._candidate.url
+        url = self.candidate.url
         return self._fetch(Request(purpose=Purpose.DELETE, url=url, method="DELETE", headers=headers))
 
     def _side_by_side(self, *purposes: Purpose) -> None:
@@ -341,7 +357,7 @@ class _Probe:
         return exchange
 
     def _request(self, purpose: Purpose, index: int, cursor: str | None) -> Request:
-        url = self._candidate.url
+        url = self.candidate.url
         match purpose:
             case Purpose.STREAM | Purpose.ENDPOINT_EVENT:
                 headers = {"Accept": EVENT_STREAM}
