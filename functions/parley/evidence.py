@@ -83,9 +83,9 @@ class Exchange(NamedTuple):
 
     ``url`` is what was asked for and ``final_url`` what answered after ``redirects``. ``status`` and ``headers``
     (names in lower case, in the order sent) are those of the last answer and may be there although ``failure`` says
-    that its body could not be had; ``body`` is decoded content, and empty after a failure, but for a time-out of a
-    request that had an ``enough``: there it is what had come. ``duration_ms`` counts all hops. Header values and body
-    are a stranger's bytes, unchanged.
+    that its body could not be had; ``body`` is decoded content, and empty after a failure, but for a request that had
+    an ``enough``: after a time-out it is what had come, and so it is of an event stream however that was cut off.
+    ``duration_ms`` counts all hops. Header values and body are a stranger's bytes, unchanged.
     """
 
     purpose: str

@@ -416,6 +416,28 @@ def test_a_host_that_did_not_answer_is_not_asked_again() -> None:
     assert [asked.path for asked in server.asked] == ["/a"]
 
 
+@pytest.mark.parametrize("is_silent", [True, False])
+def test_a_session_is_ended_also_with_a_host_that_fell_silent(is_silent: bool) -> None:
+    """In a second: it is no question that an answer is waited for."""
+    released = threading.Event()
+
+    def reply(asked: Asked) -> bytes | None:
+        if asked.method == "DELETE" and not is_silent:
+            return answer()
+        released.wait(10)
+        return None
+
+    with site(reply) as server:
+        with Fetcher(Url.parse(server.url()), LOCAL, limits=Limits(fetch_seconds=5, connect_seconds=0.1)) as fetch:
+            fetch(get(server.url(), seconds=0.2))
+            assert "was not asked again" in failure(fetch(get(server.url())))[1]
+            ended = fetch(harmless(server.url(), "DELETE"))
+        released.set()
+    assert ended.outcome == ("timeout" if is_silent else "ok")
+    assert [asked.method for asked in server.asked] == ["GET", "DELETE"]
+    assert ended.duration_ms < 3000
+
+
 def test_a_host_that_cannot_be_reached_is_not_tried_again(
     names: Names, dials: Dials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -826,6 +848,48 @@ def test_what_came_of_a_stream_before_its_time_ran_out_is_kept() -> None:
         exchange = fetch(harmless(server.url(), "POST", enough=lambda body: False, seconds=0.3))
         released.set()
     assert (exchange.outcome, exchange.status, exchange.body) == ("timeout", 200, b"data: {}\n")
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n"
+_EVENT = b"data: {}\n\n"
+_STREAM = b"text/event-stream"
+
+# How a body is cut off: (the media type, what comes, limits, outcome, what of it is kept)
+CUT = [
+    ("a stream that is too large", _STREAM, b"a\r\ndata: {}\n\n\r\n110000\r\n" + b":" * 0x110000, Limits(), "too-large", _EVENT),
+    ("a stream beyond the audit's bytes", _STREAM, b"a\r\ndata: {}\n\n\r\n9000\r\n" + b":" * 0x9000, Limits(audit_bytes=9000), "budget", _EVENT),
+    ("a stream that breaks off", _STREAM, b"a\r\ndata: {}\n\n\r\n", Limits(), "bad-http", _EVENT),
+    ("a stream whose chunks are none", _STREAM, b"a\r\ndata: {}\n\n\r\nx\r\n", Limits(), "bad-http", _EVENT),
+    ("a document that breaks off", b"application/json", b"2\r\n{}\r\n", Limits(), "bad-http", b""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "limits", "outcome", "kept"), [one[1:] for one in CUT], ids=[one[0] for one in CUT]
+)
+@pytest.mark.parametrize("is_awaited", [True, False])
+def test_what_came_of_a_stream_before_it_was_cut_off_is_kept(
+    kind: bytes, sent: bytes, limits: Limits, outcome: str, kept: bytes, is_awaited: bool
+) -> None:
+    heard = threading.Event()
+    first = sent.index(b"\r\n", 3) + 2
+
+    def reply(asked: Asked) -> None:
+        with contextlib.suppress(OSError):
+            asked.socket.sendall(_HEAD % kind + sent[:first])
+            assert heard.wait(10) or not is_awaited
+            asked.socket.sendall(sent[first:])
+
+    def enough(body: bytes) -> bool:
+        heard.set()
+        return False
+
+    if not is_awaited:
+        heard.set()
+    with site(reply) as server, Fetcher(Url.parse(server.url()), LOCAL, limits=limits) as fetch:
+        exchange = fetch(get(server.url(), enough=enough if is_awaited else None))
+    assert exchange.outcome == outcome
+    assert exchange.body.startswith(kept) if is_awaited else not exchange.body
 
 
 def test_enough_is_asked_before_every_wait_and_seldom_else() -> None:

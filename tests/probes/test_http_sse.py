@@ -8,10 +8,10 @@ import pytest
 from mcp_servers import TOOL, Members, SseServer, event, tool
 from parley.audit import judge
 from parley.documents.mcp_plan import TOOL_PAGES, Purpose
-from parley.evidence import Evidence
-from parley.report import Protocol, Report, State
+from parley.evidence import Evidence, FailureCode, Request
+from parley.report import Protocol, Report, State, Status
 from parley.wire.sse import _event
-from sites import HOST, Answer, numbers
+from sites import HOST, Answer, fails, numbers
 
 AUDITOR = "PARLEY-McpServerAuditor"
 SSE = f"{HOST}/sse"
@@ -143,7 +143,7 @@ OTHERWISE: list[tuple[str, SseServer, list[int], State, set[int]]] = [
     ("404 to the POST, but an answer", SseServer(posted={I: Answer(status=404)}), [111, 424], State.INDICATED, set()),
     ("503 to the POST", SseServer(otherwise={I: b""}, posted={I: Answer(status=503)}), [111], State.INDICATED, {424}),
     ("the answer in the POST's own body", SseServer(otherwise={I: b""}, posted={I: Answer(body={"jsonrpc": "2.0", "id": 60, "result": {}})}, is_ended=True), [111, 424], State.INDICATED, set()),
-    ("an event without its end", SseServer(otherwise={I: lambda m: right(m)[:-2]}), [111, 423], State.CONFIRMED, set()),
+    ("an event without its end", SseServer(otherwise={I: lambda m: right(m)[:-2]}), [111, 423], State.CONFIRMED, {103, 460}),
     ("an InitializeResult without a server", SseServer(otherwise={I: lambda m: event({"jsonrpc": "2.0", "id": m["id"], "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}})}), [103, 111, 403], State.INDICATED, set()),
     ("tools/list in silence", SseServer(otherwise={T: b""}), [111], State.CONFIRMED, {160, 460}),
     ("tools/list, and the end", SseServer(otherwise={T: b""}, is_ended=True), [111, 450], State.CONFIRMED, {103}),
@@ -161,6 +161,39 @@ def test_otherwise(server: SseServer, codes: list[int], state: State, open_codes
     assert (found(report), mcp.state, mcp.conclusive) == (codes, state, True)
     assert open_codes <= untested(report).keys()
     assert bool(open_codes) == bool(untested(report))
+
+
+HALVES = [(b"", None), (b"", Answer(status=503)), (b"", fails(FailureCode.TIMEOUT, "timed out after 6 s"))]
+
+
+@pytest.mark.parametrize(("brought", "posted"), HALVES)
+def test_a_server_that_is_heard_by_halves_is_not_green(brought: bytes, posted: Answer | None) -> None:
+    """What rests on the answer that was not had is untested, each rule of it, and not a thing of the past."""
+    report = SseServer(otherwise={I: brought}, posted={} if posted is None else {I: posted}).site().audit(SSE)
+    auditor = next(one for one in report.auditors if one.name == AUDITOR)
+    assert {103, 382, 403, 450, 452, 482} <= untested(report).keys()
+    assert auditor.status is Status.INFORMATION
+    assert report.protocols[Protocol.MCP].state is State.INDICATED
+
+
+def test_what_was_heard_before_the_stream_was_cut_off_counts() -> None:
+    """The tools are what was too large: the server is there."""
+    server = SseServer(otherwise={T: lambda message: right(message)[:-30]})
+    site = server.site()
+    whole = server.open
+    for code in (FailureCode.TOO_LARGE, FailureCode.BUDGET, FailureCode.BAD_HTTP):
+
+        def cut(request: Request, code: FailureCode = code) -> Answer:
+            answer = whole(request)
+            if answer.failure is None:
+                return answer
+            return Answer(body=answer.body, headers=answer.headers, failure=(code, "was cut off"), is_cut=True)
+
+        site.mcp[SSE] = cut
+        report = site.audit(SSE)
+        assert report.protocols[Protocol.MCP].state is State.CONFIRMED
+        assert found(report) == [111]
+        assert {103, 460, 200} <= untested(report).keys()
 
 
 def test_each_event_is_read_once_however_the_bytes_come() -> None:

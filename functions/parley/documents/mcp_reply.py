@@ -1,11 +1,11 @@
 """What an answer says as JSON-RPC 2.0, whether it came as JSON or as an event stream."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from parley.documents.bot_wall import bot_wall
-from parley.evidence import Exchange
+from parley.evidence import Exchange, FailureCode
 from parley.wire import sse, strict_json
 from parley.wire.media_type import EVENT_STREAM, JSON, essence, is_html
 from parley.wire.strict_json import NotJson, Parsed
@@ -159,7 +159,7 @@ class Heard(NamedTuple):
 def heard(stream: Exchange | None) -> Heard:
     """Read such a stream, once for all that was POSTed."""
     answers: dict[tuple[type, object], sse.Event] = {}
-    for event in sse.events(stream.body if stream is not None else b""):
+    for event in _events(stream) if stream is not None else ():
         message = _response_in(event)
         seen = message.get("id") if message is not None else None
         if isinstance(seen, str | int):
@@ -202,6 +202,13 @@ def _is_stream(body: bytes) -> bool:
     return body.startswith((b"event:", b"data:", b"id:", b"retry:", b": "))
 
 
+def _events(exchange: Exchange) -> Iterator[sse.Event]:
+    """The events of a stream; what was cut off in the middle of one says nothing of how it would have ended."""
+    failure = exchange.failure
+    is_cut = failure is not None and failure.code is not FailureCode.TIMEOUT
+    return (event for event in sse.events(exchange.body) if event.ended or not is_cut)
+
+
 def _message(event: sse.Event) -> object:
     parsed = strict_json.parse(event.data)
     return parsed if isinstance(parsed, NotJson) else parsed.value
@@ -240,7 +247,7 @@ def _read_stream(exchange: Exchange, request_id: str | int | None) -> Reply:
     reason = "its event stream holds no response"
     notes: frozenset[str] = frozenset()
     unended = beyond = is_other = False
-    for event in sse.events(exchange.body):
+    for event in _events(exchange):
         if not _MARK.search(event.data):  # one such event tells what they are, and thousands cost time
             if is_other:
                 continue

@@ -141,7 +141,7 @@ class Fetcher:
             final_url=trail.final_url,
             status=answer.status if answer else None,
             headers=answer.fields if answer else (),
-            body=bytes(trail.body) if failure is None or _is_cut(request, failure) else b"",
+            body=bytes(trail.body) if failure is None or _is_cut(request, answer, failure) else b"",
             failure=failure,
             redirects=tuple(trail.redirects),
             duration_ms=round((time.monotonic() - started) * 1000),
@@ -155,14 +155,16 @@ class Fetcher:
             raise Stop(FailureCode.REFUSED, str(error)) from error
         trail.asked = trail.final_url = str(url)
         host = url.host
-        more = END_SECONDS if request.method == "DELETE" else 0.0
+        ends = request.method == "DELETE"
+        more = END_SECONDS if ends else 0.0
+        seconds = END_SECONDS if ends and host in self._mute else request.seconds
         slot = self._slot(host, self._budget.seconds_left(more))
         if slot is None:
             raise spent("time")
         try:
             # The clock of the fetch starts when it is its turn: waiting for one of our own connections is no
             # slowness of the target.
-            meter = Meter(self._budget, _patience(self._limits, request.seconds), more=more)
+            meter = Meter(self._budget, _patience(self._limits, seconds), more=more)
             addresses = self._admit(url, meter)
             while (to := self._hop(url, addresses, request, meter, trail)) is not None:
                 if len(trail.redirects) >= self._limits.redirects:
@@ -190,9 +192,10 @@ class Fetcher:
 
     def _hop(self, url: Url, addresses: list[IPAddress], request: Request, meter: Meter, trail: "_Trail") -> Url | None:
         """One request and its answer, into the trail; the value is where it redirects to, if it does."""
-        if (how := self._mute.get(url.host)) is not None:
+        ends = request.method == "DELETE"  # whoever opened a session ends it, also where what came between was silence
+        if (how := self._mute.get(url.host)) is not None and not ends:
             raise Stop(FailureCode.TIMEOUT, f"was not asked again, since it had not answered ({how})")
-        self._budget.spend_request(url.host, ends_session=request.method == "DELETE")
+        self._budget.spend_request(url.host, ends_session=ends)
         fresh = request.fresh or url.origin in self._unkept
         while True:
             call = self._call(url, addresses, meter, fresh=fresh)
@@ -345,9 +348,15 @@ def _patience(limits: Limits, seconds: float | None) -> Limits:
     return limits if seconds is None else limits._replace(fetch_seconds=min(seconds, limits.fetch_seconds))
 
 
-def _is_cut(request: Request, failure: Failure) -> bool:
-    """Whether what has come is worth keeping: of a stream that was waited for in vain, all that it said."""
-    return failure.code is FailureCode.TIMEOUT and request.enough is not None
+_CUT: Final = (FailureCode.TOO_LARGE, FailureCode.BUDGET, FailureCode.CONNECT, FailureCode.BAD_HTTP)
+
+
+def _is_cut(request: Request, answer: Answer | None, failure: Failure) -> bool:
+    """Whether what has come is worth keeping: of a stream that was waited for in vain, or cut off, all that it said."""
+    if request.enough is None or answer is None:
+        return False
+    is_stream = essence(", ".join(answer.values("content-type"))) == EVENT_STREAM
+    return failure.code is FailureCode.TIMEOUT or (is_stream and failure.code in _CUT)
 
 
 def _redirect(url: Url, locations: list[str]) -> Url:

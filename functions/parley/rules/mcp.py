@@ -37,10 +37,11 @@ class McpServerRules(McpEndpointRules, McpModernRules, McpListRules, McpLegacyRu
         return Given(missing=missing) if missing else Given((self.found,))
 
     def judge(self) -> AuditorReport:
-        """Green only where there is a server: what is right about a place alone says nothing of one."""
+        """Green only where a server answered: what is right about a place alone says nothing of one."""
         report = super().judge()
         is_green = report.status is Status.SUCCESS
-        return report._replace(status=Status.INFORMATION) if is_green and self.found is None else report
+        is_mute = self.found is None or not _answered(self.found)
+        return report._replace(status=Status.INFORMATION) if is_green and is_mute else report
 
     def protocol_report(self, judged: AuditorReport, others: Sequence[RuleSet]) -> ProtocolReport:
         """Confirmed by an era's answers without a blocking finding, or by a gate whose chain validates."""

@@ -186,10 +186,8 @@ class McpEvidence(RuleSet):
             reply = talk.reply(Purpose.SSE_INITIALIZE)
             if talk.messages_url is None:
                 return Given()
-            if reply is None:
-                return Given(missing=f"{clean(talk.url)}: initialize was not sent")
-            if reply.message is None and reply.untold is not None:
-                return Given(missing=reply.untold)
+            if reply is None or (reply.message is None and reply.untold is not None):
+                return Given(missing=self._unheard(Spoken.LEGACY))
         return given
 
     # What it says of itself.
@@ -308,7 +306,7 @@ class McpEvidence(RuleSet):
             found.append(
                 Declared(call=step.call, capability=capability, is_declared=capability in capabilities, listing=listing)
             )
-        return Given(tuple(found), missing)
+        return Given(tuple(found), missing or self._unasked())
 
     def tool_list(self) -> Given[Listing]:
         """The tool list of the newest era, read first."""
@@ -316,7 +314,7 @@ class McpEvidence(RuleSet):
             return Given(missing=self.open_question)
         listing = self._tools()
         if listing is None or listing.pages[0].result is None:
-            return Given(missing=None if listing is None else listing.missing)
+            return Given(missing=self._unasked() if listing is None else listing.missing)
         return Given((listing,))
 
     def tool(self) -> Given[Entry]:
@@ -522,10 +520,15 @@ class McpEvidence(RuleSet):
 
     def _unheard(self, era: Spoken) -> str | None:
         """What kept the answer from being had by which it is told whether the endpoint found speaks an era."""
-        if self.found is None or self.found.endpoint_event is not None:
+        found = self.found
+        if found is None:
             return None
-        opening = self.found.reply(Purpose.DISCOVER if era is Spoken.MODERN else Purpose.INITIALIZE)
-        return None if opening is None else opening.untold
+        legacy = Purpose.INITIALIZE if found.endpoint_event is None else Purpose.SSE_INITIALIZE
+        opening = found.reply(Purpose.DISCOVER if era is Spoken.MODERN else legacy)
+        if opening is None:
+            is_due = era is Spoken.LEGACY and found.messages_url is not None
+            return f"{clean(found.url)}: initialize was not sent" if is_due else None
+        return opening.untold
 
     def _reply(self, purpose: Purpose) -> Given[Reply]:
         """A step's answer whatever the era; untested where none came, and not applicable where it was not asked."""
@@ -594,7 +597,17 @@ class McpEvidence(RuleSet):
 
     def _lists_missing(self) -> str | None:
         """Why not all of the lists could be read."""
-        return next((missing for one in self._listings() if (missing := _untold(one)) is not None), None)
+        missing = next((missing for one in self._listings() if (missing := _untold(one)) is not None), None)
+        return missing or self._unasked()
+
+    def _unasked(self) -> str | None:
+        """Why the tool list of the endpoint found was not asked for; None if it was, or its session forbids it."""
+        found = self.found
+        if found is None or self._tools() is not None or found.is_session_broken:
+            return None
+        if not found.is_modern and found.initialized is None:
+            return self._unheard(Spoken.LEGACY)
+        return f"{clean(found.url)}: tools/list was not sent"
 
     def _promised_missing(self) -> str | None:
         """Why a list that a capability promises was not read to its end."""
@@ -623,7 +636,7 @@ class McpEvidence(RuleSet):
         if self.found is None:
             return Given(missing=self.open_question)
         if listing is None:
-            return Given()
+            return Given(missing=self._unasked())
         return Given(tuple(entries_of(listing)), _untold(listing))
 
     def _since(self, version: str) -> Given[Entry]:
