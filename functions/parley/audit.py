@@ -84,7 +84,7 @@ def gather(
                         return allowance.within(cards.result())
 
                     agents = pool.submit(a2a.gather, target, door, origin, found)
-                    said = mcp.gather(target, door, found)
+                    said = mcp.gather(target, door, found, agents.result)
                     exchanges.extend([*cards.result(), *said])
                     if (gate := gate_among([*found(), *said], target)) is not None:
                         exchanges.extend(oauth.gather(gate, door, origin))

@@ -8,9 +8,10 @@ import pytest
 
 from mcp_servers import JSON_TYPE, TOOL, Server, SseServer, dual, error, legacy, modern, result, tool
 from parley.audit import judge
-from parley.documents.mcp_plan import FOREIGN_ORIGIN, PAGES, PLAN, STEPS, TOOL_PAGES, Purpose, Spoken
+from parley.documents.mcp_plan import FOREIGN_ORIGIN, PAGES, PLAN, REQUESTS, STEPS, TOOL_PAGES, Purpose, Spoken
 from parley.evidence import Evidence, Exchange, Failure, FailureCode, Request
 from parley.fetch.client import CALLS, METHODS
+from parley.fetch.policy import Limits
 from parley.probes.mcp import FORETASTE, gather
 from parley.report import Protocol, State, Status
 from parley.target import Target
@@ -183,6 +184,50 @@ def test_lists_are_walked_as_far_as_the_budget_goes() -> None:
     assert {"350", "351", "352", "360", "460"} <= untested.keys()
     assert untested["460"] == f"tools/list has more pages than the {TOOL_PAGES} that were read"
     assert len(site.requests) <= 64
+
+
+def paged(**changes: object) -> Server:
+    """A server with more pages in each list than are read."""
+    lists: dict[str, list[list[object]]] = {
+        "tools/list": [[tool(name=f"t{index}")] for index in range(40)],
+        "prompts/list": [[{"name": f"p{index}"}] for index in range(40)],
+        "resources/list": [[{"uri": f"file:///{index}", "name": "r"}] for index in range(40)],
+        "resources/templates/list": [[]],
+    }
+    return dual(capabilities={"tools": {}, "prompts": {}, "resources": {}}, lists=lists, **changes)
+
+
+@pytest.mark.parametrize("of_agents", [0, 7, 30])
+@pytest.mark.parametrize("asked", [HOST, MCP])
+def test_further_pages_are_what_the_other_questions_leave(of_agents: int, asked: str) -> None:
+    """Allotted by the plan, and not by which answer comes first: none is dropped by the client's own count."""
+    target = Target.parse(asked)
+    cards = [Site({})(Request(purpose="card", url=HOST)) for _ in range(3)]
+    made = []
+    for _ in range(3):
+        site = Site({}, mcp={MCP: paged()})
+        gather(target, site, lambda: cards, lambda: cards[:1] * of_agents)
+        made.append(sorted(request.purpose for request in site.requests if request.method != "DELETE"))
+    assert made[0] == made[1] == made[2]
+    assert len(made[0]) + len(cards) + of_agents <= max(REQUESTS, len(set(made[0])) + 3 + of_agents)
+    first = [made[0].count(one) for one in (Purpose.TOOLS, Purpose.TOOLS_AGAIN, Purpose.LEGACY_TOOLS, Purpose.PROMPTS)]
+    assert first == sorted(first, reverse=True)
+    assert (first[0] > 1) == (of_agents < 30)
+
+
+def test_first_pages_and_all_else_come_before_further_pages() -> None:
+    server = paged()
+    Site({}, mcp={MCP: server}).gather(MCP)
+    order = [Purpose(request.purpose) for request in server.seen]
+    again = [index for index, one in enumerate(order) if one in order[:index] and one is not Purpose.DELETE]
+    late = (Purpose.LEGACY_NO_SESSION, Purpose.LEGACY_WITHOUT_SESSION, Purpose.NO_CURSOR, Purpose.DELETE)
+    assert again
+    assert {one for one in order[again[0] :] if one not in order[: again[0]]} <= {*late}
+    assert order.index(Purpose.DELETE) > again[-1]
+
+
+def test_the_plan_knows_how_many_requests_an_audit_makes() -> None:
+    assert Limits().target_requests == REQUESTS
 
 
 @pytest.mark.parametrize(

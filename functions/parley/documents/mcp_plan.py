@@ -31,6 +31,9 @@ NO_SESSION: Final = "parley-no-such-session"
 NO_CURSOR: Final = "parley-no-such-cursor"
 FOREIGN_ORIGIN: Final = "https://parley-foreign-origin.example"
 
+REQUESTS: Final = 64
+"""Requests that one audit makes of the target's host; what other questions leave of them is for lists' further pages."""
+
 TOOL_PAGES: Final = 8
 """Pages of ``tools/list`` that one reading walks."""
 
@@ -170,6 +173,9 @@ PLAN: Final = (
     Step(purpose=Purpose.TOOLS_FOURTH, era=Spoken.MODERN, key="tools-fourth", call="tools/list", serves=(350, 351, 352), when="the first two readings differ", number=7400),
     Step(purpose=Purpose.DELETE, era=Spoken.LEGACY, key="delete", call="DELETE", serves=(), when="initialize issued a session id"),
 )  # fmt: skip
-"""In the order in which they are begun: where this audit's own means run out, what stands last is what is dropped."""
+"""In the order in which they are begun: where this audit's own means run out, what stands last is what is dropped.
+
+The further pages of lists are asked for after all first ones, and dropped before them.
+"""
 
 STEPS: Final = {step.purpose: step for step in PLAN}

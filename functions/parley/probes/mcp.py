@@ -15,6 +15,7 @@ from parley.documents.mcp import (
     led_to,
     other_session,
     other_slash,
+    page_budget,
     session_of,
 )
 from parley.documents.mcp_gate import Refusal, refusal_of
@@ -28,11 +29,12 @@ from parley.documents.mcp_plan import (
     NO_VERSION,
     OLD_VERSION,
     PLAN,
+    REQUESTS,
     STEPS,
     Purpose,
     Spoken,
 )
-from parley.documents.mcp_reply import Reply, awaited, read
+from parley.documents.mcp_reply import Reply, awaited
 from parley.evidence import Exchange, FailureCode, Request
 from parley.probes import Fetch
 from parley.probes.http_sse import converse
@@ -51,6 +53,9 @@ They are lost where a card names another place; as a fixed number, they are so o
 
 STREAM_SECONDS: Final = 2.5
 """Patience with a stream that need not say anything. Less than it takes for the client to call a host mute."""
+
+_AFTERWARDS: Final = (Purpose.NO_CURSOR, Purpose.TOOLS_THIRD, Purpose.TOOLS_FOURTH)
+"""Steps that depend on what the lists held."""
 
 _WALKED: Final = frozenset(
     {
@@ -81,21 +86,34 @@ _META: Final = "io.modelcontextprotocol"
 _ACCEPT: Final = f"{JSON}, {EVENT_STREAM}"
 
 
-def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]) -> list[Exchange]:
+def gather(
+    target: Target,
+    fetch: Fetch,
+    cards: Callable[[], Sequence[Exchange]],
+    agents: Callable[[], Sequence[Exchange]] = tuple,
+) -> list[Exchange]:
     """Try the candidates in turn until one is found, and ask it what the plan has; the value is all that was said.
 
     ``cards`` waits for the exchanges of the Server Card probe, whose remotes are candidates. Meanwhile the path given,
     which comes before them, is tried, or else the likeliest guess is greeted and, if it speaks MCP, asked a little.
+    ``agents`` waits for those of the A2A probe: what is left of the audit's requests is for further pages of lists.
     """
     said: list[Exchange] = []
     tried: list[Talk] = []
+
+    def others() -> int:
+        """Requests that are not those of the candidate being asked."""
+        aside = greeted.exchanges if probe is not greeted and first.url not in _urls(tried) else ()
+        elsewhere = [*cards(), *agents(), *said, *aside]
+        return sum(1 + len(one.redirects) for one in elsewhere)
+
     first = candidates(target, ())[0]
     is_given = first.url == str(target.url)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="mcp") as pool:
-        greeted = _Probe(first, fetch, pool)
+        probe = greeted = _Probe(first, fetch, pool)
         begun = {first.url: greeted}
         if _is_mcp(greeted.greet()) and not is_given:
-            greeted.talk_on(FORETASTE)
+            greeted.taste(FORETASTE)
         if is_given and first.claim is None and not greeted.talk.is_end:  # a card may say what is there
             first = next(one for one in candidates(target, cards()) if one.url == first.url)
         waiting = [first] if is_given else candidates(target, cards())
@@ -109,7 +127,7 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
             if talk.is_doubtful and talk.initialized is None:
                 talk = probe.ask(Purpose.TOOLS)
             if _is_mcp(talk):
-                probe.talk_on()
+                probe.talk_on(others)
                 talk = probe.talk
             else:
                 probe.part()
@@ -141,7 +159,8 @@ def gather(target: Target, fetch: Fetch, cards: Callable[[], Sequence[Exchange]]
                 said.extend(probe.exchanges)
         if first.url not in _urls(tried):
             if _is_mcp(greeted.talk) and not any(one.is_end for one in tried):
-                greeted.talk_on()  # its host fell silent: what is left is asked in vain, and told so
+                probe = greeted
+                greeted.talk_on(others)  # its host fell silent: what is left is asked in vain, and told so
             else:
                 greeted.part()
             said.extend(greeted.exchanges)
@@ -228,11 +247,27 @@ class _Probe:
         self.exchanges.extend(converse(self.candidate.url, self._request, self._fetch, self._make))
         return self.talk
 
-    def talk_on(self, most: int | None = None) -> None:
-        """What the plan has for the eras that answered, in its order: all of it, the session's end at last.
+    def talk_on(self, others: Callable[[], int]) -> None:
+        """What the plan has for the eras that answered, in its order, the session's end at last.
 
-        With ``most``, that many steps, to be gone on with.
+        Further pages of lists come after that, by what the ``others``' requests leave of the audit's.
         """
+        late = self._steps(None)
+        self._turn_pages(others)
+        ends = [self._pool.submit(self._delete, session) for session in self._sessions()]
+        for step in late:
+            self.exchanges.extend(step.result())
+        self._side_by_side(*self._afterwards(self.talk))
+        self._turn_pages(others)
+        self.exchanges.extend(end.result() for end in ends)
+
+    def taste(self, most: int) -> None:
+        """So many steps of what the plan has, to be gone on with."""
+        for step in self._steps(most):
+            self.exchanges.extend(step.result())
+
+    def _steps(self, most: int | None) -> list[Future[list[Exchange]]]:
+        """Ask what the plan has; the value is what may still be under way while the session is ended."""
         talk = self.talk
         self._version = talk.modern_version
         self._session = talk.session
@@ -243,17 +278,37 @@ class _Probe:
             if STEPS[purpose].era is Spoken.LEGACY and purpose not in _OUTSIDE and Purpose.INITIALIZED in begun:
                 begun[Purpose.INITIALIZED].result()  # it opens the session for all that happens in it
             begun[purpose] = self._begin(purpose)
-        late = [purpose for purpose in steps if purpose in _LATE]
         for purpose in steps:
-            if purpose not in late:
+            if purpose not in _LATE:
                 self.exchanges.extend(begun[purpose].result())
-        ends = [self._pool.submit(self._delete, session) for session in self._sessions()] if most is None else []
-        for purpose in late:
-            self.exchanges.extend(begun[purpose].result())
-        if most is not None:
-            return
-        self._side_by_side(*self._afterwards(self.talk))
-        self.exchanges.extend(end.result() for end in ends)
+        return [begun[purpose] for purpose in steps if purpose in _LATE]
+
+    def _turn_pages(self, others: Callable[[], int]) -> None:
+        """Read lists on, all of them by a page at a time.
+
+        A list has its share before those behind it in the plan have any: what cannot be read is the same in each audit.
+        """
+        left: int | None = None
+        while True:
+            read = self.talk.replies
+            begun: list[Future[list[Exchange]]] = []
+            claimed = 0
+            for step in PLAN:
+                pages = read.get(step.purpose, ()) if step.purpose in _WALKED else ()
+                cursor = follows(pages) if pages else None
+                if cursor is None:
+                    continue
+                if left is None:
+                    due = sum(one not in read for one in (*_AFTERWARDS, *_LATE))
+                    left = REQUESTS - others() - len(self.exchanges) - due
+                if claimed < left:
+                    begun.append(self._begin(step.purpose, len(pages), cursor))
+                    claimed += page_budget(step.purpose) - len(pages)
+            if left is None or not begun:
+                return
+            left -= len(begun)
+            for page in begun:
+                self.exchanges.extend(page.result())
 
     def part(self) -> None:
         """End the session that the greeting opened, if any, where nothing more is asked."""
@@ -267,6 +322,8 @@ class _Probe:
         capabilities = talk.legacy_capabilities if STEPS[purpose].era is Spoken.LEGACY else talk.capabilities
         knows_header = (talk.legacy_version or "") >= "2025-06-18"
         match purpose:
+            case _ if purpose in _AFTERWARDS:
+                return False
             case (
                 Purpose.SUPPORTED
                 | Purpose.OLDER
@@ -274,9 +331,6 @@ class _Probe:
                 | Purpose.SSE_INITIALIZE
                 | Purpose.SSE_INITIALIZED
                 | Purpose.SSE_TOOLS
-                | Purpose.TOOLS_THIRD
-                | Purpose.TOOLS_FOURTH
-                | Purpose.NO_CURSOR
                 | Purpose.DELETE
             ):
                 return False
@@ -325,27 +379,8 @@ class _Probe:
         for step in [self._begin(purpose) for purpose in purposes]:
             self.exchanges.extend(step.result())
 
-    def _begin(self, purpose: Purpose) -> Future[list[Exchange]]:
-        return self._pool.submit(self._walk if purpose in _WALKED else self._once, purpose)
-
-    def _once(self, purpose: Purpose) -> list[Exchange]:
-        return [self._send(purpose, 0, None)]
-
-    def _walk(self, purpose: Purpose) -> list[Exchange]:
-        """A list, page by page."""
-        exchanges = [self._send(purpose, 0, None)]
-        pages = [self._read(exchanges[0], purpose, 0)]
-        while (cursor := follows(pages)) is not None:
-            exchanges.append(self._send(purpose, len(pages), cursor))
-            pages.append(self._read(exchanges[-1], purpose, len(pages)))
-        return exchanges
-
-    def _read(self, exchange: Exchange, purpose: Purpose, index: int) -> Reply:
-        reply = self._known[id(exchange)] = read(exchange, STEPS[purpose].request_id(index))
-        return reply
-
-    def _send(self, purpose: Purpose, index: int, cursor: str | None) -> Exchange:
-        return self._make(self._request(purpose, index, cursor))
+    def _begin(self, purpose: Purpose, index: int = 0, cursor: str | None = None) -> Future[list[Exchange]]:
+        return self._pool.submit(lambda: [self._make(self._request(purpose, index, cursor))])
 
     def _make(self, request: Request) -> Exchange:
         exchange = self._fetch(request)
