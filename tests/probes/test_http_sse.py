@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
+import gated
 from mcp_servers import TOOL, Members, SseServer, event, tool
 from parley.audit import judge
 from parley.documents.mcp_plan import TOOL_PAGES, Purpose
 from parley.evidence import Evidence, FailureCode, Request
-from parley.report import Protocol, Report, State, Status
+from parley.report import Check, Protocol, Report, State, Status
 from parley.wire.sse import _event
 from sites import HOST, Answer, fails, numbers
 
@@ -171,9 +172,125 @@ def test_a_server_that_is_heard_by_halves_is_not_green(brought: bytes, posted: A
     """What rests on the answer that was not had is untested, each rule of it, and not a thing of the past."""
     report = SseServer(otherwise={I: brought}, posted={} if posted is None else {I: posted}).site().audit(SSE)
     auditor = next(one for one in report.auditors if one.name == AUDITOR)
-    assert {103, 382, 403, 450, 452, 482} <= untested(report).keys()
+    assert {102, 103, 110, 401, 403, 450, 452, 453} <= untested(report).keys()
+    assert not {180, 380, 382, 482} & untested(report).keys()  # which HTTP+SSE does not have
     assert auditor.status is Status.INFORMATION
     assert report.protocols[Protocol.MCP].state is State.INDICATED
+
+
+def check_of(report: Report, number: int) -> Check:
+    (check,) = (one for auditor in report.auditors for one in auditor.checks if one.code == f"{AUDITOR}-{number}")
+    return check
+
+
+def chained(answer: Answer, *, has_metadata: bool = True) -> Report:
+    """Messages are gated so, and the stream is open."""
+    server = SseServer(otherwise={I: b""}, posted={I: answer})
+    answers = {f"{gated.PRM}/sse": gated.metadata(resource=SSE), gated.OAUTH: gated.server()}
+    return server.site(answers if has_metadata else {}).audit(SSE)
+
+
+MESSAGES = f"{HOST}/messages?session=1"
+CHALLENGE = {"www-authenticate": f'Bearer resource_metadata="{HOST}{gated.PRM}/sse"'}
+
+
+@pytest.mark.parametrize("answer", [Answer(status=401, headers=CHALLENGE), Answer(status=401), Answer(status=403)])
+def test_messages_behind_a_gate(answer: Answer) -> None:
+    """As at any gate: confirmed where its chain validates, and all that is behind it needs credentials."""
+    report = chained(answer)
+    mcp = report.protocols[Protocol.MCP]
+    needs = f"POST {MESSAGES} answered {answer.status}, so it needs credentials"
+    assert mcp.state is State.CONFIRMED
+    assert {needs, "its OAuth discovery chain validates"} <= set(mcp.because)
+    assert found(report) == [111]
+    assert set(untested(report).values()) == {needs}
+    assert {424, 403, 460} <= untested(report).keys()
+    auditor = next(one for one in report.auditors if one.name == AUDITOR)
+    assert auditor.status is Status.INFORMATION
+    assert 200 in numbers(report, "PARLEY-McpAuthAuditor")
+
+
+def test_messages_behind_a_gate_that_leads_nowhere() -> None:
+    report = chained(Answer(status=401), has_metadata=False)
+    mcp = report.protocols[Protocol.MCP]
+    assert mcp.state is State.INDICATED
+    assert f"POST {MESSAGES} answered 401, so it needs credentials" in mcp.because
+    assert 402 in numbers(report, "PARLEY-McpAuthAuditor")
+    doubtful = chained(Answer(status=403), has_metadata=False)
+    assert found(doubtful) == [111]
+    assert "may be a guard" in untested(doubtful)[424]
+    assert doubtful.protocols[Protocol.MCP].state is State.INDICATED
+
+
+@pytest.mark.parametrize("name", ["result", "Message", "endpoint"])
+def test_events_of_another_name_hold_no_answers(name: str) -> None:
+    other = SseServer(
+        otherwise={I: lambda message: right(message).replace(b"event: message", f"event: {name}".encode())}
+    )
+    report = other.site().audit(SSE)
+    assert found(report) == [111, 424]
+    assert f'an event named "{name}"' in check_of(report, 424).message
+    assert [request.purpose for request in other.seen] == [I]
+    unnamed = SseServer(otherwise={I: lambda message: right(message).replace(b"event: message\r\n", b"")})
+    assert found(unnamed.site().audit(SSE)) == [103, 111, 200]
+
+
+def test_a_post_that_is_never_answered_may_be_on_the_stream() -> None:
+    silent = fails(FailureCode.TIMEOUT, "timed out after 6 s")
+    report = SseServer(posted={I: silent}).site().audit(SSE)
+    assert report.protocols[Protocol.MCP].state is State.CONFIRMED
+    assert found(report) == [103, 111, 200]
+    report = SseServer(posted={T: silent}, otherwise={T: b""}).site().audit(SSE)
+    assert report.protocols[Protocol.MCP].state is State.CONFIRMED
+    assert untested(report)[460] == f"{MESSAGES}: timed out after 6 s"
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("https://evil.example/messages", "which is not at its own origin."),
+        ("https://a:b@weather.example/messages", "which carries a user name or a password."),
+        ("/messages?x=" + "a" * 9000, "which is longer than"),
+        ("javascript:alert(1)", "which is not an http(s) URL."),
+    ],
+)
+def test_why_messages_are_not_sent_is_told(written: str, why: str) -> None:
+    report = SseServer(first=f"event: endpoint\ndata: {written}\n\n".encode()).site().audit(SSE)
+    assert why in check_of(report, 328).message
+
+
+def test_what_came_of_initialize_is_told_in_a_sentence() -> None:
+    report = SseServer(otherwise={I: b""}).site().audit(SSE)
+    assert untested(report)[424] == f"{MESSAGES}: its event stream brought no response to it, and timed out after 6 s"
+    report = SseServer(otherwise={I: b""}, is_ended=True).site().audit(SSE)
+    message = check_of(report, 424).message
+    assert f"initialize, sent to {MESSAGES}, was answered 202 (its event stream brought no response to it)" in message
+
+
+def test_where_the_server_is_instead_is_told() -> None:
+    report = SseServer().site().audit(f"{HOST}/mcp")
+    assert f"there is a server at {SSE}" in check_of(report, 400).message
+    assert report.protocols[Protocol.MCP].state is State.CONFIRMED
+
+
+@pytest.mark.parametrize("status", [422, 500])
+def test_a_stream_that_clients_do_not_come_to_is_told(status: int) -> None:
+    """They try GET only after certain answers to POST; a server that gives others is not found by them."""
+    server = SseServer()
+    site = server.site()
+    whole = server.open
+    site.mcp[SSE] = lambda request: Answer(status=status) if request.method == "POST" else whole(request)
+    report = site.audit(SSE)
+    told = (
+        "GET was answered 200 with an event stream, which clients of HTTP+SSE go on with only after 400 or 404 or 405"
+    )
+    assert told in check_of(report, 400).message
+
+
+def test_a_stream_that_is_none_of_http_sse_is_told() -> None:
+    report = SseServer(first=b"data: hello\n\n").site().audit(SSE)
+    told = "GET was answered 200 with an event stream that does not begin with an endpoint event"
+    assert told in check_of(report, 400).message
 
 
 def test_what_was_heard_before_the_stream_was_cut_off_counts() -> None:

@@ -420,6 +420,14 @@ def test_one_fault_of_many_answers_is_one_row() -> None:
     def stray(request: Request) -> Answer:
         return result("somebody else's", {"tools": []})
 
+    def of_each(request: Request) -> Answer:
+        """As by a server that changes ids."""
+        return result(f"{request_id(request)}x", {"tools": []})
+
+    report = audit(legacy(otherwise=dict.fromkeys([Purpose.LEGACY_TOOLS, Purpose.LEGACY_PING], of_each)))
+    (check,) = (one for auditor in report.auditors for one in auditor.checks if one.code == f"{AUDITOR}-401")
+    assert "answers tools/list, ping with" in check.message
+    assert 'it answers "parley:legacy-tools/0x" in place of the request' in check.message
     report = audit(legacy(otherwise=dict.fromkeys([Purpose.LEGACY_TOOLS, Purpose.LEGACY_PING], stray)))
     (check,) = (one for auditor in report.auditors for one in auditor.checks if one.code == f"{AUDITOR}-401")
     assert "answers tools/list, ping with" in check.message

@@ -432,6 +432,14 @@ class Talk:
         """Where an HTTP+SSE server takes messages; None for a place that clients do not go to."""
         return None if self.endpoint_event is None else _joined(self.url, self.endpoint_event)
 
+    @property
+    def messages_fault(self) -> str | None:
+        """Why clients do not go where an HTTP+SSE server takes messages, as the end of a sentence; None if they do."""
+        try:
+            return None if self.endpoint_event is None else _messages_at(self.url, self.endpoint_event)[1]
+        except UrlError as error:
+            return str(error)
+
     # Both.
 
     @property
@@ -500,7 +508,7 @@ class Talk:
             lists if self.is_spoken else greetings + lists,
             is_carded=self.candidate.claim is Claim.CARD,
             is_target=self.candidate.is_target,
-            is_spoken=self.is_spoken,
+            is_spoken=self.is_spoken or self.endpoint_event is not None,
         )
         return None if gate is None else gate._replace(revision=self._revision)
 
@@ -513,6 +521,12 @@ class Talk:
     def refusal(self) -> Gate | None:
         """The gate that hides whether any era is spoken; a bot wall is none."""
         gate = None if self.is_spoken or self.endpoint_event is not None else self.gate
+        return None if gate is None or gate.refusal is Refusal.WALL else gate
+
+    @property
+    def messages_gate(self) -> Gate | None:
+        """The gate before the place where an HTTP+SSE server takes messages, whose stream is open; a wall is none."""
+        gate = self.gate if self.endpoint_event is not None and not self.is_spoken else None
         return None if gate is None or gate.refusal is Refusal.WALL else gate
 
     @property
@@ -712,11 +726,17 @@ def _endpoint(event: sse.Event) -> str | None:
 
 def _joined(url: str, written: str) -> str | None:
     try:
-        base = Url.parse(url)
-        to = base.join(written.strip())
+        to, fault = _messages_at(url, written)
     except UrlError:
         return None
-    return str(to) if to.origin == base.origin else None
+    return None if fault else to
+
+
+def _messages_at(url: str, written: str) -> tuple[str, str | None]:
+    """What an endpoint event says, as a URL, and what keeps clients from it, if anything; raises UrlError."""
+    base = Url.parse(url)
+    to = base.join(written.strip())
+    return str(to), None if to.origin == base.origin else "is not at its own origin"
 
 
 def is_modern_error(reply: Reply) -> bool:

@@ -14,7 +14,7 @@ from parley.evidence import Exchange
 from parley.wire import challenge
 from parley.wire.challenge import Challenges
 from parley.wire.text import clean
-from parley.wire.url import Url, UrlError
+from parley.wire.url import LONGEST, Url, UrlError
 
 # What login pages and identity providers are called.
 _LOGIN_HOST: Final = re.compile(
@@ -72,6 +72,11 @@ class Gate(NamedTuple):
         return self.reply.exchange
 
     @property
+    def place(self) -> str:
+        """Where the refusal was met: an HTTP+SSE server takes its messages elsewhere."""
+        return clean(self.exchange.final_url, LONGEST) if self.exchange.method == "POST" else str(self.endpoint)
+
+    @property
     def is_named(self) -> bool:
         """Whether something besides our own guess says that an MCP endpoint is here."""
         return self.named_by is not None or self.is_asked
@@ -100,7 +105,7 @@ class Gate(NamedTuple):
             what += f", a redirect to {clean(location)}"
         elif self.refusal is Refusal.WALL:
             what += f" from behind a bot wall ({bot_wall(self.exchange)})"
-        return f"{self.exchange.method} {self.endpoint} answered {what}"
+        return f"{self.exchange.method} {self.place} answered {what}"
 
 
 def gate_of(

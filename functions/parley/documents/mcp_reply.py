@@ -74,7 +74,8 @@ class Reply(NamedTuple):
             return f"{exchange.status}, a redirect to {clean(exchange.header('location') or 'nowhere')}"
         if is_html(exchange.header("content-type"), exchange.body):
             return f"{exchange.status} with a web page"
-        return f"{exchange.status}" + (f" ({self.reason})" if exchange.status in (200, 202) and self.reason else "")
+        is_success = 200 <= (exchange.status or 0) < 300
+        return f"{exchange.status}" + (f" ({self.reason})" if is_success and self.reason else "")
 
     @property
     def said(self) -> str:
@@ -86,7 +87,7 @@ class Reply(NamedTuple):
     def untold(self) -> str | None:
         """Why the server's own answer could not be had: no answer, a bot wall, a rate limit, a gate; None if it was."""
         exchange = self.exchange
-        where = clean(exchange.url)
+        where = clean(exchange.final_url if exchange.method == "POST" else exchange.url)
         if exchange.failure is not None and not (self.message is not None and exchange.status is not None):
             return f"{where}: {clean(exchange.failure.reason, 300)}"
         if wall := bot_wall(exchange):
@@ -139,6 +140,11 @@ def answer_in(event: sse.Event, request_id: str | int) -> Mapping[str, object] |
     return message if message is not None and _is_same(message.get("id"), request_id) else None
 
 
+def is_read(event: sse.Event) -> bool:
+    """Whether clients look for a message in an event, which they do not in one of another name (2024-11-05)."""
+    return event.name == "message"
+
+
 def _response_in(event: sse.Event) -> Mapping[str, object] | None:
     message = _message(event) if _MARK.search(event.data) else None  # much that is no answer costs time to parse
     if isinstance(message, list) and len(message) == 1:
@@ -149,36 +155,48 @@ def _response_in(event: sse.Event) -> Mapping[str, object] | None:
 class Heard(NamedTuple):
     """What an event stream of the transport HTTP+SSE brought: the first response to each id, by type and value.
 
-    ``exchange`` is the GET that held the stream, None if there was none.
+    ``exchange`` is the GET that held the stream, None if there was none. ``unread`` are the names of the events that
+    held responses and are not called ``message``.
     """
 
     exchange: Exchange | None
     answers: Mapping[tuple[type, object], sse.Event]
+    unread: Mapping[tuple[type, object], str]
 
 
 def heard(stream: Exchange | None) -> Heard:
     """Read such a stream, once for all that was POSTed."""
     answers: dict[tuple[type, object], sse.Event] = {}
+    unread: dict[tuple[type, object], str] = {}
     for event in _events(stream) if stream is not None else ():
         message = _response_in(event)
         seen = message.get("id") if message is not None else None
-        if isinstance(seen, str | int):
+        if not isinstance(seen, str | int):
+            continue
+        if is_read(event):
             answers.setdefault((type(seen), seen), event)
-    return Heard(exchange=stream, answers=answers)
+        else:
+            unread.setdefault((type(seen), seen), event.name)
+    return Heard(exchange=stream, answers=answers, unread=unread)
 
 
 def read_beside(posted: Exchange, stream: Heard, request_id: str | int) -> Reply:
     """Read the answer to a POST on the event stream that brings the answers of the transport HTTP+SSE.
 
-    The reply is that of the endpoint that the stream is of, wherever it takes its messages. What is POSTed is answered
-    by 202 or the like, and nothing that a client would look at; after another status it gives up.
+    The reply is that of the endpoint that the stream is of; the exchange's ``final_url`` says where it takes its
+    messages. What is POSTed is answered by 202 or the like, and nothing that a client would look at; after another
+    status it gives up. Where the POST's own answer never came, the stream may still have brought that to its message.
     """
     exchange = posted if stream.exchange is None else posted._replace(url=stream.exchange.url)
-    is_taken = posted.failure is None and (posted.status or 0) < 300
-    event = stream.answers.get((type(request_id), request_id)) if is_taken else None
+    is_silent = posted.failure is not None and posted.failure.code is FailureCode.TIMEOUT
+    is_taken = (posted.failure is None or is_silent) and (posted.status or 0) < 300
+    key = (type(request_id), request_id)
+    event = stream.answers.get(key) if is_taken else None
     message = answer_in(event, request_id) if event is not None else None
-    if event is not None and message is not None:
+    if event is not None and message is not None and stream.exchange is not None:
         parsed = strict_json.parse(event.data)
+        if is_silent:
+            exchange = exchange._replace(status=stream.exchange.status, failure=None)
         return Reply(
             exchange=exchange,
             message=message,
@@ -191,9 +209,12 @@ def read_beside(posted: Exchange, stream: Heard, request_id: str | int) -> Reply
     if posted.failure is not None:
         return Reply(exchange=exchange, message=None, reason=clean(posted.failure.reason, 300))
     failure = stream.exchange.failure if stream.exchange is not None else None
-    reason = "and its event stream brought no response to it"
+    if is_taken and key in stream.unread:
+        named = f"the response came in an event named {quoted(stream.unread[key])}, and clients read message only"
+        return Reply(exchange=exchange, message=None, reason=named, is_stream=True)
+    reason = "its event stream brought no response to it"
     if is_taken and failure is not None:
-        reason = f"{reason}: {clean(failure.reason, 300)}"
+        reason = f"{reason}, and {clean(failure.reason, 300)}"
     is_beyond = is_taken and failure is not None
     return Reply(exchange=exchange, message=None, reason=reason, is_stream=is_taken, is_beyond=is_beyond)
 

@@ -489,7 +489,7 @@ def hops(chain: Chain) -> Iterator[tuple[str, str, str]]:
     gate = chain.gate
     header = gate.exchange.header("www-authenticate")
     said = f"{gate.exchange.status} " + (f"with WWW-Authenticate {quoted(header)}" if header else "without a challenge")
-    yield "refusal", str(gate.endpoint), said
+    yield "refusal", gate.place, said
     for location in chain.locations:
         used = " (used)" if location is chain.metadata else ""
         yield f"protected resource metadata by the {location.how}{used}", location.fetched.url, _said(location.fetched)

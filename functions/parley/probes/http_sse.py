@@ -7,8 +7,8 @@ from typing import Final
 
 from parley.documents.mcp import follows, messages_url
 from parley.documents.mcp_plan import STEPS, Purpose
-from parley.documents.mcp_reply import Reply, answer_in
-from parley.evidence import Exchange, Request
+from parley.documents.mcp_reply import Reply, answer_in, is_read
+from parley.evidence import Exchange, FailureCode, Request
 from parley.probes import Fetch
 from parley.wire import sse
 
@@ -38,7 +38,9 @@ def converse(url: str, make: Make, listen: Fetch, post: Fetch) -> list[Exchange]
     said: list[Exchange] = []
     while (request := conversation.due.get()) is not None:
         said.append(post(request))
-        if said[-1].failure is not None or (said[-1].status or 0) >= 300:
+        failure = said[-1].failure
+        is_failed = failure is not None and failure.code is not FailureCode.TIMEOUT  # what was sent may be answered yet
+        if is_failed or (said[-1].status or 0) >= 300:
             conversation.is_over = True  # the stream is let go of by its next byte, or when its time is up
     listener.join()
     return [*heard, *said]
@@ -81,7 +83,9 @@ class _Conversation:
         answer = answer_in(event, STEPS[self._awaits].request_id(len(self._pages)))
         if answer is None:
             return
-        if self._awaits is Purpose.SSE_TOOLS:
+        if not is_read(event):
+            self.is_over = True
+        elif self._awaits is Purpose.SSE_TOOLS:
             self._turn_page(Reply(exchange=_unsent(self._url), message=answer))
         elif isinstance(answer.get("result"), dict):
             self._say(Purpose.SSE_INITIALIZED)

@@ -51,8 +51,12 @@ class McpServerRules(McpEndpointRules, McpModernRules, McpListRules, McpLegacyRu
         if self.found is not None:
             blocked = {_era(one) for one in self.judged if one.row.blocks and not _is_elsewhere(one, self.found)}
             sound = set() if Spoken.ANY in blocked else _answered(self.found) - blocked
-            state = State.CONFIRMED if sound else State.INDICATED
-            return self._stated(state, judged, list(_signals(self.found)), _details(self.found) | _auth(others))
+            signals = list(_signals(self.found))
+            is_chain = self.gate is not None and _validates(self.found, others)
+            if self.gate is not None:
+                signals += [self.needs, *(["its OAuth discovery chain validates"] if is_chain else [])]
+            state = State.CONFIRMED if sound or is_chain else State.INDICATED
+            return self._stated(state, judged, signals, _details(self.found) | _auth(others))
         if self.gated is not None:
             return self._gated(judged, self.gated, others)
         return self._undetected(judged)

@@ -1,13 +1,15 @@
 """Rules on the endpoint as such: that it is there, what it is, and that it speaks JSON-RPC over HTTP."""
 
+import re
 from typing import Final
 
 from parley.documents.mcp import Talk, other_slash
+from parley.documents.mcp_gate import NO_PLACE
 from parley.documents.mcp_plan import FOREIGN_ORIGIN, MODERN_VERSION, STEPS, VERSIONS, Purpose, Spoken
 from parley.documents.mcp_reply import Reply, is_typed
 from parley.evidence import Evidence
 from parley.rules.mcp_evidence import MODERN, SPECIFICATION, McpEvidence, Responses, Result, is_since
-from parley.rules.rule import Composed, Finding, Findings, check
+from parley.rules.rule import Composed, Finding, Findings, check, listed
 from parley.wire.media_type import EVENT_STREAM, essence
 from parley.wire.strict_json import Parsed, parse
 from parley.wire.text import clean, plain, quoted
@@ -16,6 +18,9 @@ from parley.wire.url import Url
 _HTTP: Final = f"{MODERN}/basic/transports/streamable-http"
 _SSE: Final = f"{SPECIFICATION}/2024-11-05/basic/transports"
 _SHOWN: Final = 12
+
+_SHOWN_VALUE: Final = re.compile(r"^answers .* (?=in place of)", re.DOTALL)
+"""What differs from answer to answer where the fault is the same."""
 
 
 class McpEndpointRules(McpEvidence):
@@ -80,10 +85,10 @@ class McpEndpointRules(McpEvidence):
         recommendation="Plan to do without {feature}: log to stderr or by OpenTelemetry.",
         spec=f"{MODERN}/deprecated",
     )
-    def check_rule_deprecated(self, endpoint: Talk) -> Findings:
+    def check_rule_deprecated(self, spoken: Talk) -> Findings:
         """What can be seen from outside is the logging capability; roots and sampling are the client's."""
-        if "logging" in endpoint.capabilities or "logging" in endpoint.legacy_capabilities:
-            yield Finding(endpoint=endpoint.url, feature="logging")
+        if "logging" in spoken.capabilities or "logging" in spoken.legacy_capabilities:
+            yield Finding(endpoint=spoken.url, feature="logging")
 
     @check(
         111,
@@ -222,16 +227,18 @@ class McpEndpointRules(McpEvidence):
         328,
         title="Endpoint event",
         when="The endpoint event of an HTTP+SSE server names another origin, or no URL.",
-        seen="{endpoint} says by its first event that messages go to {observed}, which is not at its own origin.",
+        seen="{endpoint} says by its first event that messages go to {observed}, which {fault}.",
         why="Clients send nothing to another origin, as it might be anybody's, and so do not connect.",
         recommendation="Name a path of {origin} in the endpoint event, or its URL as clients see it from outside.",
         spec=f"{_SSE}#http-with-sse",
     )
     def check_rule_endpoint_event(self, sse_endpoint: Talk) -> Findings:
         """Relative to the stream's own URL, as the official clients read it."""
-        if sse_endpoint.messages_url is None:
+        fault = sse_endpoint.messages_fault
+        if fault is not None:
             origin = Url.parse(sse_endpoint.url).origin
-            yield Finding(endpoint=sse_endpoint.url, observed=quoted(sse_endpoint.endpoint_event), origin=origin)
+            observed = quoted(sse_endpoint.endpoint_event)
+            yield Finding(endpoint=sse_endpoint.url, observed=observed, fault=Composed(fault), origin=origin)
 
     @check(
         329,
@@ -282,7 +289,7 @@ class McpEndpointRules(McpEvidence):
             ("GET", Purpose.STREAM),
         )
         told = [
-            f"{name} was answered {reply.told}{reply.said}"
+            f"{name} was answered {_told(reply, claimed)}{reply.said}"
             for name, one in tried
             if (reply := claimed.reply(one)) is not None
         ]
@@ -292,6 +299,8 @@ class McpEndpointRules(McpEvidence):
             told = [claimed.silence.told]
         if self.found is not None and self.found.url == other_slash(claimed.url):
             told.append(f"the server is at {clean(self.found.url)}, which differs in the slash at the end")
+        elif self.found is not None and Url.parse(self.found.url).origin == Url.parse(claimed.url).origin:
+            told.append(f"there is a server at {clean(self.found.url)}")
         yield Finding(endpoint=claimed.url, claim=str(claimed.candidate.claim), reasons=Composed("; ".join(told)))
 
     @check(
@@ -306,8 +315,13 @@ class McpEndpointRules(McpEvidence):
     )
     def check_rule_json_rpc(self, responses: Responses) -> Findings:
         """An error need not have an id. What cannot be read is a fault only where the status says success."""
+        kinds: dict[str, dict[str, str]] = {}
         for fault, calls in responses.calls(_json_rpc_faults).items():
-            yield Finding(endpoint=responses.endpoint, call=Composed(calls), fault=Composed(fault))
+            kinds.setdefault(_SHOWN_VALUE.sub("", fault), {})[fault] = calls
+        for faults in kinds.values():
+            calls = ", ".join(dict.fromkeys(call for each in faults.values() for call in each.split(", ")))
+            example = next(iter(faults))
+            yield Finding(endpoint=responses.endpoint, call=Composed(calls), fault=Composed(example))
 
     @check(
         420,
@@ -349,7 +363,7 @@ class McpEndpointRules(McpEvidence):
         424,
         title="Answers over HTTP+SSE",
         when="initialize, sent where the endpoint event says, brings no InitializeResult on the event stream.",
-        seen="{endpoint} opens an event stream, but initialize at the place that it names was answered {observed}.",
+        seen="{endpoint} opens an event stream, but initialize, sent to {messagesUrl}, was answered {observed}.",
         why="A client of this transport hears answers on that stream only, and cannot connect without this one.",
         recommendation="Answer what is POSTed on the event stream, with the id of the request.",
         spec=f"{_SSE}#http-with-sse",
@@ -359,7 +373,7 @@ class McpEndpointRules(McpEvidence):
         """Silence shows nothing, and an InitializeResult of another shape is another rule's."""
         reply = sse_answer.reply(Purpose.SSE_INITIALIZE)
         if reply is not None and sse_answer.initialized is None:
-            yield Finding(endpoint=sse_answer.url, observed=reply.told)
+            yield Finding(endpoint=sse_answer.url, messagesUrl=sse_answer.messages_url, observed=reply.told)
 
     @check(
         490,
@@ -388,6 +402,17 @@ def _json_rpc_faults(response: Reply) -> tuple[str, ...]:
     if response.untold is None and response.status == 200 and not response.is_stream:
         return (response.reason.removeprefix("it ") or "is empty",)
     return ()
+
+
+def _told(reply: Reply, talk: Talk) -> str:
+    """An answer as it was met: a stream that GET opens is not read, and is HTTP+SSE's only after certain answers."""
+    is_stream = essence(reply.exchange.header("content-type")) == EVENT_STREAM
+    if reply.exchange.method != "GET" or reply.status != 200 or not is_stream:
+        return reply.told
+    if talk.reply(Purpose.ENDPOINT_EVENT) is not None:
+        return "200 with an event stream that does not begin with an endpoint event"
+    refusals = listed(map(str, NO_PLACE), by=" or ")
+    return f"200 with an event stream, which clients of HTTP+SSE go on with only after {refusals}"
 
 
 def transport(talk: Talk) -> str:

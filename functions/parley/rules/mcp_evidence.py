@@ -139,6 +139,9 @@ class McpEvidence(RuleSet):
             in_order = sorted(self.talks, key=lambda talk: talk.url != str(asks.endpoint))
             self.gated = next((talk for talk in in_order if is_gate(talk, self.chain)), None)
             self.gate = self.gated.refusal if self.gated is not None else None
+        elif self.found is not None and self.found.messages_gate is not None:
+            self.gate = self.found.messages_gate
+            self.chain = oauth.read(self.gate, evidence.exchanges)
         self.claimed_talks = [
             talk for talk in self.talks if talk.candidate.claim is not None and not is_rehearsal(talk, evidence.target)
         ]
@@ -152,6 +155,12 @@ class McpEvidence(RuleSet):
     def endpoint(self) -> Given[Talk]:
         """The endpoint that answered in an era."""
         return Given(missing=self.open_question) if self.found is None else Given((self.found,))
+
+    def spoken(self) -> Given[Talk]:
+        """The same, if it was heard what it declares."""
+        given = self.endpoint()
+        is_mute = self.found is not None and not self.found.is_spoken
+        return Given(missing=self._unheard(Spoken.LEGACY)) if is_mute else given
 
     def claimed(self) -> Given[Talk]:
         """What the URL given or a Server Card says is an endpoint, and the one that was found."""
@@ -186,7 +195,7 @@ class McpEvidence(RuleSet):
             reply = talk.reply(Purpose.SSE_INITIALIZE)
             if talk.messages_url is None:
                 return Given()
-            if reply is None or (reply.message is None and reply.untold is not None):
+            if reply is None or self.gate is not None or (reply.message is None and reply.untold is not None):
                 return Given(missing=self._unheard(Spoken.LEGACY))
         return given
 
@@ -217,7 +226,8 @@ class McpEvidence(RuleSet):
         """Every answer to a request in an era that the server speaks; those that belong to no request left out."""
         if self.found is None:
             return Given(missing=self.open_question)
-        return _known([reply for purpose, reply in self._spoken() if purpose not in _NO_RESPONSE])
+        given = _known([reply for purpose, reply in self._spoken() if purpose not in _NO_RESPONSE])
+        return given if given.values or given.missing else Given(missing=self._unheard(Spoken.LEGACY))
 
     def responses(self) -> Given[Responses]:
         """The same, those of an era together."""
@@ -249,6 +259,8 @@ class McpEvidence(RuleSet):
         """The same, of the legacy era, of requests that are to succeed."""
         if self.found is None:
             return Given(missing=self.open_question)
+        if self._is_by_sse:
+            return Given()
         if self.found.initialized is None:
             return Given(missing=self._unheard(Spoken.LEGACY))
         purposes = (Purpose.INITIALIZE, Purpose.LEGACY_TOOLS, Purpose.LEGACY_PING)
@@ -438,7 +450,9 @@ class McpEvidence(RuleSet):
         found = self.found
         if found is None:
             return Given(missing=self.open_question)
-        if found.initialized is None or found.endpoint_event is not None:
+        if self._is_by_sse:
+            return Given()
+        if found.initialized is None:
             return Given(missing=self._unheard(Spoken.LEGACY))
         future = found.reply(Purpose.LEGACY_FUTURE)
         return Given((found,), None if future is None else future.untold)
@@ -523,12 +537,19 @@ class McpEvidence(RuleSet):
         found = self.found
         if found is None:
             return None
+        if self.gate is not None and era is Spoken.LEGACY:
+            return self.needs
         legacy = Purpose.INITIALIZE if found.endpoint_event is None else Purpose.SSE_INITIALIZE
         opening = found.reply(Purpose.DISCOVER if era is Spoken.MODERN else legacy)
         if opening is None:
             is_due = era is Spoken.LEGACY and found.messages_url is not None
             return f"{clean(found.url)}: initialize was not sent" if is_due else None
         return opening.untold
+
+    @property
+    def _is_by_sse(self) -> bool:
+        """Whether the endpoint found speaks legacy revisions by HTTP+SSE, which has little to ask for."""
+        return self.found is not None and self.found.endpoint_event is not None
 
     def _reply(self, purpose: Purpose) -> Given[Reply]:
         """A step's answer whatever the era; untested where none came, and not applicable where it was not asked."""
@@ -540,9 +561,11 @@ class McpEvidence(RuleSet):
         return Given((reply,)) if reply.untold is None else Given(missing=reply.untold)
 
     def _step(self, purpose: Purpose) -> Given[Reply]:
-        """A step's answer, if the server speaks the step's era."""
+        """A step's answer, if the server speaks the step's era, and by the transport of the step."""
         found = self.found
         era = STEPS[purpose].era
+        if era is Spoken.LEGACY and self._is_by_sse:
+            return Given()
         if found is not None and (
             (era is Spoken.MODERN and not found.is_modern) or (era is Spoken.LEGACY and found.initialized is None)
         ):
@@ -649,6 +672,8 @@ class McpEvidence(RuleSet):
         found = self.found
         if found is None:
             return Given(missing=self.open_question)
+        if era is Spoken.LEGACY and self._is_by_sse:
+            return Given()
         if not (found.is_modern if era is Spoken.MODERN else found.initialized is not None):
             return Given(missing=self._unheard(era))
         lists = [listing for purpose in purposes if (listing := found.listing(purpose)) is not None]

@@ -54,16 +54,14 @@ class McpModernRules(McpEvidence):
         why="Clients use what is declared, and nothing else.",
         spec=f"{_VERSIONING}#extension-negotiation",
     )
-    def check_rule_capabilities(self, endpoint: Talk) -> Findings:
+    def check_rule_capabilities(self, spoken: Talk) -> Findings:
         """Of the newest era spoken."""
-        if not endpoint.is_spoken:
-            return
-        capabilities = endpoint.capabilities if endpoint.is_modern else endpoint.legacy_capabilities
+        capabilities = spoken.capabilities if spoken.is_modern else spoken.legacy_capabilities
         extensions = capabilities.get("extensions")
         names = sorted(clean(one, 60) for one in capabilities)
         listed = sorted(clean(one, 60) for one in extensions) if isinstance(extensions, dict) else []
         yield Finding(
-            endpoint=endpoint.url,
+            endpoint=spoken.url,
             capabilities=Composed(", ".join(names[:20]) or "no capabilities"),
             extensions=Composed(", ".join(listed[:20]) or "none"),
         )
@@ -598,16 +596,14 @@ class McpModernRules(McpEvidence):
         recommendation="Write {capability} as {wanted}.",
         spec=f"{MODERN}/schema#servercapabilities",
     )
-    def check_rule_capability_values(self, endpoint: Talk) -> Findings:
+    def check_rule_capability_values(self, spoken: Talk) -> Findings:
         """Of every era spoken; only the capabilities that the schema knows."""
         seen: set[str] = set()
-        for capabilities in (endpoint.capabilities, endpoint.legacy_capabilities):
+        for capabilities in (spoken.capabilities, spoken.legacy_capabilities):
             for name, value, wanted in _capability_faults(capabilities):
                 if name not in seen:
                     seen.add(name)
-                    yield Finding(
-                        endpoint=endpoint.url, capability=name, observed=quoted(value), wanted=Composed(wanted)
-                    )
+                    yield Finding(endpoint=spoken.url, capability=name, observed=quoted(value), wanted=Composed(wanted))
 
     @check(
         454,
