@@ -9,9 +9,9 @@ _BOM: Final = b"\xef\xbb\xbf"
 _OVERLAP: Final = 3
 """Bytes of an event's end that may have come before the last one."""
 
-# Atomic, or a CRLF that has just come would be taken for two line ends.
+# Atomic, or a CRLF that has just come would be taken for two line ends. Blank lines in a row end one event.
 _LINE_END = re.compile(rb"(?>\r\n|\n|\r)")
-_BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")
+_BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)++")
 
 
 class Event(NamedTuple):
