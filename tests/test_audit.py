@@ -1,4 +1,4 @@
-"""States, statuses and reasons: the outcomes that DESIGN section 3 decides, short of the network."""
+"""States, statuses and reasons: the outcomes that were decided, short of the network."""
 
 import json
 

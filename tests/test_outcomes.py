@@ -1,4 +1,4 @@
-"""DESIGN's table of outcomes, row by row and end to end: real servers, the command line's exit code, the API's status."""
+"""The table of outcomes, row by row and end to end: real servers, the command line's exit code, the API's status."""
 
 import contextlib
 import json

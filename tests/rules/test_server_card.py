@@ -326,7 +326,7 @@ def test_range_is_told_in_linear_time() -> None:
 
 
 def test_texts_of_every_code() -> None:
-    """The recommendations of DESIGN 3.1, with their places filled in."""
+    """The recommendations, with their places filled in."""
     document = card(
         schema_="https://other.example/schema.json",
         name="weather",

@@ -41,7 +41,7 @@ CALLS: Final = frozenset(
         "agent/getAuthenticatedExtendedCard",  # the same in A2A 0.3
     }
 )
-"""The JSON-RPC methods that a POST may call (DESIGN, 3.3): they read what is public, and change nothing."""
+"""The JSON-RPC methods that a POST may call: they read what is public, and change nothing."""
 
 REPEATABLE: Final = frozenset({"GET", "OPTIONS"})
 """What is sent once more when a kept connection turns out to be closed."""
@@ -318,7 +318,7 @@ class _Trail:
 
 
 def _check_request(request: Request) -> None:
-    """Hold what this client may send at all (DESIGN, 3.3), whoever asks for it; raises ValueError.
+    """Hold what this client may send at all, whoever asks for it; raises ValueError.
 
     That a DELETE names a session of this very audit is its sender's business; that it names one is held here.
     """

@@ -232,7 +232,7 @@ class A2aInterfaceRules(A2aEvidence):
     @check(
         366,
         title="URL of another binding",
-        when="The URL of a gRPC interface or of a custom binding names no host, a plain http URL, or no public host.",
+        when="The URL of a gRPC interface or of a custom binding names no host or no public one, or is plain http.",
         seen="{path} of {nameOrUrl} at {cardUrl} is {observed}, {but}.",
         why="What such a URL looks like is up to the binding, but clients must be able to reach it, encrypted.",
         recommendation="Set {path} on {nameOrUrl} to where the agent can be reached from outside.",

@@ -263,7 +263,7 @@ class A2aSecurityRules(A2aEvidence):
     @check(
         343,
         title="Requirements of both views",
-        when="A card for clients of A2A 1.0 and 0.x requires other schemes of the ones than of the others.",
+        when="A card for clients of A2A 1.0 and 0.x requires other schemes of the first than of the second.",
         seen="The card {nameOrUrl} at {cardUrl} requires {newer} by securityRequirements, and {older} by security.",
         why="Clients of one version are sent away, or let in without what the others need.",
         recommendation="Say the same by securityRequirements and by security on {nameOrUrl}.",
@@ -283,7 +283,7 @@ class A2aSecurityRules(A2aEvidence):
     @check(
         344,
         title="Security for clients of one version only",
-        when="A card for clients of A2A 1.0 and 0.x has a scheme or requirements that only the ones can read.",
+        when="A card for clients of A2A 1.0 and 0.x has a scheme or requirements that only one of the two can read.",
         seen="{path} of {nameOrUrl} at {cardUrl} is written as in A2A {observed}; clients of {hint} cannot read it.",
         why="They do not learn how to authenticate, though the card is meant for them too.",
         recommendation="Write {path} on {nameOrUrl} in both forms, beside each other.",

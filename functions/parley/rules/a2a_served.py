@@ -117,7 +117,7 @@ class A2aServedRules(A2aEvidence):
         102,
         title="No Agent Card found",
         when="No Agent Card was obtained at the well-known paths, and nothing says that there is one.",
-        seen="No Agent Card was obtained: {reasons}. An agent may also keep its card from who is not known to it.",
+        seen="No Agent Card was obtained: {reasons}. An agent may also show its card only to clients that it knows.",
         why="Without a card in a known place, clients must be told of an agent some other way.",
         recommendation=f"If there is an A2A agent here, publish its card at {{origin}}{CURRENT}.",
         spec=_DISCOVERY,
@@ -198,7 +198,7 @@ class A2aServedRules(A2aEvidence):
         control = (served.exchange.header("cache-control") or "").lower()
         missing = []
         if not re.search(r"max-age\s*=|no-cache|no-store", control):
-            missing.append("Cache-Control: max-age=...")
+            missing.append("Cache-Control: max-age=3600")
         if "no-store" not in control and not (served.exchange.header("etag") or "").strip():
             missing.append("ETag")
         if missing:

@@ -159,7 +159,7 @@ def _answered(talk: Talk) -> set[Spoken]:
 
 
 def _era(judged: Judged) -> Spoken:
-    """The era that a finding is about: one that is sound makes a server, whatever the other's faults (DESIGN, 3.3)."""
+    """The era that a finding is about: one that is sound makes a server, whatever the other's faults."""
     if isinstance(judged.subject, Responses):
         return judged.subject.era
     return STEPS[Purpose(judged.subject.exchange.purpose)].era if isinstance(judged.subject, Reply) else Spoken.ANY

@@ -5,7 +5,7 @@ from typing import Final
 
 from parley.documents.mcp import Talk, other_slash
 from parley.documents.mcp_gate import NO_PLACE
-from parley.documents.mcp_plan import FOREIGN_ORIGIN, MODERN_VERSION, STEPS, VERSIONS, Purpose, Spoken
+from parley.documents.mcp_plan import FOREIGN_ORIGIN, STEPS, VERSIONS, Purpose, Spoken
 from parley.documents.mcp_reply import Reply, is_typed
 from parley.evidence import Evidence
 from parley.rules.mcp_evidence import MODERN, SPECIFICATION, McpEvidence, Responses, Result, is_since
@@ -32,7 +32,6 @@ class McpEndpointRules(McpEvidence):
         when="Every run.",
         seen=f"Audited by the Model Context Protocol, revisions {', '.join(VERSIONS)}.",
         why="A verdict means something only together with the text it was reached by.",
-        recommendation=f"This auditor implements MCP {MODERN_VERSION} and its predecessors down to {VERSIONS[0]}.",
         spec=MODERN,
     )
     def check_rule_specification(self, audit: Evidence) -> Findings:

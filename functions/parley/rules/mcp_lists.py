@@ -87,7 +87,9 @@ class McpListRules(McpEvidence):
         if first.items != second.items:
             added = sorted(set(_names(first)) ^ set(_names(second)))
             changed = [*added, *_redefined([first, second])]
-            what = f"{_listed(changed)} vary" if changed else "their order varies"
+            what = (
+                f"{_listed(changed)} {'varies' if len(changed) == 1 else 'vary'}" if changed else "their order varies"
+            )
             yield Finding(endpoint=legacy_readings.endpoint, observed=Composed(what), tools=changed[:50])
 
     @check(
@@ -222,7 +224,7 @@ class McpListRules(McpEvidence):
         title="Tool names in all clients",
         when="A tool's name is legal, but has a dot or more than 64 characters.",
         seen="The tool name {tool} is legal, but several clients allow no dots and no more than 64 characters.",
-        why="Those clients rename the tool, or refuse it.",
+        why="Clients with such limits rename the tool, or refuse it.",
         recommendation="Where such clients matter, name the tool by letters, digits, _ and - only, up to 64.",
         spec=f"{_TOOLS}#tool-names",
     )

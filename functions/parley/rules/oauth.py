@@ -122,7 +122,7 @@ class McpAuthRules(RuleSet):
 
     @property
     def chain_validates(self) -> bool:
-        """Whether the endpoint asks for authorization and a client can walk the whole chain (DESIGN, 3.3)."""
+        """Whether the endpoint asks for authorization and a client can walk the whole chain."""
         chain = self.seen
         if chain is None or chain.doubt is not None or chain.metadata is None or not chain.documents:
             return False
