@@ -129,6 +129,6 @@ def test_server_cards_share_it() -> None:
     listed = catalog(*(entry(url=f"/{one}") for one in range(4)))
     report = AgentSite({CATALOG: listed} | cards).audit()
     judged = next(one for one in report.auditors if one.protocol is Protocol.SERVER_CARD)
-    assert [one.code.rpartition("-")[2] for one in judged.checks] == ["100", "200", "200"]
+    assert [one.code.rpartition("-")[2] for one in judged.checks] == ["100", "200", "200", "200"]
     assert judged.status is Status.INFORMATION
     assert judged.untested[0].reason.endswith(UNREAD)

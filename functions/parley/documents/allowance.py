@@ -7,13 +7,13 @@ from parley.documents import agent_card, server_card
 from parley.evidence import Evidence, Exchange, Failure, FailureCode
 from parley.wire import strict_json
 
-READ: Final = 2_500_000
+READ: Final = 3_000_000
 """What is read of one audit's cards together, and of what they name: bytes, and ``PER_VALUE`` for each value.
 
 One card fits, be it as large and as full as a body may be, or any number of usual ones: a thousand of 2 kB.
 """
 
-PER_VALUE: Final = 4
+PER_VALUE: Final = 6
 """As many bytes of text take as long to judge as one value of JSON."""
 
 UNREAD: Final = "was not read: the cards of this audit are more than is read for one"
