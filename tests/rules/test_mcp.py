@@ -440,6 +440,20 @@ def test_one_fault_of_many_answers_is_one_row() -> None:
     assert [code for code in faults(report) if code == 330] == [330, 330]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (answers(jsonrpc="1.0", result={}), answers(jsonrpc="3.0", result={})),
+        (refuses("a"), refuses("b")),
+        (Answer(body=b'{"jsonrpc"', headers=JSON_TYPE), Answer(body=b'{"jsonrpc":\n"2.0"', headers=JSON_TYPE)),
+    ],
+)
+def test_what_differs_in_a_fault_of_one_kind_makes_no_more_rows(one: object, other: object) -> None:
+    faulty: dict[Purpose, Any] = {Purpose.LEGACY_PING: one, Purpose.LEGACY_CHARSET: other, Purpose.LEGACY_TOOLS: other}
+    report = audit(legacy(otherwise=faulty))
+    assert faults(report).count(401) == 1
+
+
 def test_valid_needs_every_answer() -> None:
     report = audit(modern(otherwise={Purpose.ORIGIN: Answer(status=429)}))
     assert 200 not in codes(report)

@@ -19,7 +19,9 @@ _HTTP: Final = f"{MODERN}/basic/transports/streamable-http"
 _SSE: Final = f"{SPECIFICATION}/2024-11-05/basic/transports"
 _SHOWN: Final = 12
 
-_SHOWN_VALUE: Final = re.compile(r"^answers .* (?=in place of)", re.DOTALL)
+_SHOWN_VALUE: Final = re.compile(
+    r"^answers .*(?= in place of)|^has .*(?= for jsonrpc)|(?<=whose code is ).*(?=, not)|(?<=is not JSON ).*", re.DOTALL
+)
 """What differs from answer to answer where the fault is the same."""
 
 
