@@ -25,6 +25,9 @@ PLATFORMS: Final = {"arm64": "aarch64-manylinux2014", "x86_64": "x86_64-manylinu
 TASK_ROOT: Final = "/var/task"
 """Where Lambda unpacks the bundle: the folder that tracebacks name."""
 
+_UNUSED: Final = ("cffi", "pycparser", "pycparser-*.dist-info")
+"""What wraps C code at build time; cryptography loads nothing of cffi but its compiled part, which stands beside."""
+
 _OWN: Final = "import sys; print(f'{sys.implementation.name} {sys.version_info[0]}.{sys.version_info[1]}')"
 
 
@@ -83,6 +86,8 @@ class Bundle:
         # uv's own, and scripts with this machine's paths in their first lines.
         shutil.rmtree(out / "bin", ignore_errors=True)
         (out / ".lock").unlink(missing_ok=True)
+        for unused in [path for name in _UNUSED for path in out.glob(name)]:
+            shutil.rmtree(unused)
 
 
 WARNING: Final = (

@@ -125,6 +125,11 @@ import parley
 names = [module.name for module in pkgutil.walk_packages(parley.__path__, "parley.")]
 for name in [name for name in names if name not in optional] + ["requests", "aws_lambda_powertools", "joserfc.jws", "rfc8785"]:
     importlib.import_module(name)
+from joserfc import jws
+from joserfc.jwk import ECKey
+key = ECKey.generate_key("P-256")
+signed = jws.serialize_compact({"alg": "ES256"}, b"a card", key, algorithms=["ES256"])
+assert jws.deserialize_compact(signed, key, algorithms=["ES256"]).payload == b"a card"
 print(json.dumps({"version": sys.version_info[:2], "imported": len(names),
                   "outside": [m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] in
                               {"parley", "requests", "urllib3", "idna", "certifi", "aws_lambda_powertools", "joserfc"}

@@ -50,7 +50,7 @@ def test_the_function_is_the_bundle_as_configured(service: Service) -> None:
     assert config["MemorySize"] == 512
     assert config["Architectures"] == [tools.OWN_ARCHITECTURE]
     assert config["Environment"]["Variables"]["PARLEY_TABLE"] == service.deployment.outputs["TableName"]
-    assert config["CodeSize"] < 5_000_000
+    assert config["CodeSize"] < 12_000_000
 
 
 def test_the_catalogue_is_served(service: Service) -> None:

@@ -63,7 +63,7 @@ def test_i107_top_level_extensions_are_no_member_of_a_card() -> None:
 def test_i130_a_hidden_card_is_not_called_absent() -> None:
     told = message(auditor(AgentSite({}).audit()), 102)
     assert "no agent" not in told.lower().replace("no agent card was obtained", "")
-    assert "may also keep its card" in told
+    assert "may also show its card only to clients that it knows" in told
 
 
 def test_prebid_a_card_for_both_is_judged_as_both() -> None:

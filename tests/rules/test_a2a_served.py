@@ -171,7 +171,7 @@ def test_what_is_said_of_an_absent_card_leaves_room_for_a_hidden_one() -> None:
     told = message(auditor(AgentSite({}).audit()), 102)
     assert f"{CURRENT}: answered 404" in told
     assert f"{LEGACY}: answered 404" in told
-    assert "keep its card from who is not known" in told
+    assert "show its card only to clients that it knows" in told
 
 
 # The site, a number, and words that its message has.
