@@ -14,6 +14,7 @@ AUDITOR = "37A-McpServerCardAuditor"
 CATALOG = "/.well-known/ai-catalog.json"
 FIRST = "/.well-known/mcp/server-card.json"
 SECOND = "/mcp/server-card"
+AGENTS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 
 WALL = Answer(status=403, body=b"<title>Just a moment...</title>", headers={"cf-mitigated": "challenge"})
 RATE = Answer(status=429, headers={"retry-after": "60"})
@@ -45,6 +46,8 @@ OUTCOMES: list[tuple[str, dict[str, Answer], list[int], State, Status]] = [
     ("a 429 of its own", dict.fromkeys((CATALOG, FIRST, SECOND), RATE), [100, 400], N, Status.FAIL),
     ("our budget", dict.fromkeys((CATALOG, FIRST, SECOND), fails(FailureCode.BUDGET, "was not asked: time is up")), [100], N, Status.INFORMATION),
     ("time spent on waiting", {CATALOG: fails(FailureCode.TIMEOUT, "timed out after 8 s"), FIRST: fails(FailureCode.BUDGET, "time is up"), SECOND: fails(FailureCode.BUDGET, "time is up")}, [100, 400], N, Status.FAIL),
+    ("bytes spent on floods", {**dict.fromkeys((CATALOG, FIRST, *AGENTS), fails(FailureCode.TOO_LARGE, "sends more than 1 MiB")), SECOND: fails(FailureCode.BUDGET, "this audit's bytes were spent")}, [100, 400], N, Status.FAIL),
+    ("bytes spent after one large answer", {CATALOG: fails(FailureCode.TOO_LARGE, "sends more than 1 MiB"), FIRST: fails(FailureCode.BUDGET, "this audit's bytes were spent"), SECOND: fails(FailureCode.BUDGET, "this audit's bytes were spent")}, [100], N, Status.INFORMATION),
     ("our fault", {FIRST: fails(FailureCode.INTERNAL, "an internal error")}, [100], N, Status.INFORMATION),
     ("our fault at one place, a card at another", {CATALOG: fails(FailureCode.INTERNAL, "x"), FIRST: served(card())}, [100, 200], C, Status.SUCCESS),
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from parley.documents import server_card
 from parley.documents.ai_catalog import LINKS, Inline, entries, links, why_none
-from parley.documents.location import Cause, Location, kept_waiting, location
+from parley.documents.location import Cause, Location, location, overtaxed
 from parley.evidence import Evidence, Exchange
 from parley.wire import strict_json
 from parley.wire.media_type import AGENT_CARD, is_html
@@ -327,7 +327,7 @@ def discovery(evidence: Evidence) -> Discovery:
 def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
     """Read the exchanges there are so far; ``given`` is the URL that the audit is about."""
     asked = {purpose: [one for one in exchanges if one.purpose == purpose] for purpose in Purpose}
-    waited = kept_waiting(exchanges)
+    by_target = overtaxed(exchanges)
     catalogs = [one for one in exchanges if one.purpose == server_card.Purpose.CATALOG]
     listed = [entry for catalog in catalogs for entry in entries(catalog, AGENT_CARD)]
     linked = links(listed)
@@ -339,7 +339,7 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
         if link.problem is not None
     ]
     locations = claims + [
-        location(one, why_none(one, "Agent Card"), linked=False, waited=waited)
+        location(one, why_none(one, "Agent Card"), linked=False, by_target=by_target)
         for one in catalogs
         if not entries(one, AGENT_CARD)
     ]
@@ -350,7 +350,7 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
             _add_inline(found, inline[:LINKS])
         for exchange in asked[purpose]:
             is_claimed = purpose in (Purpose.ASKED, Purpose.LINK) or exchange.url in (given, *linked)
-            place = location(exchange, "is a web page", linked=exchange.url in linked, waited=waited)
+            place = location(exchange, "is a web page", linked=exchange.url in linked, by_target=by_target)
             if exchange.answered != 200:
                 locations.append(place)
                 claims += [place] if is_claimed else []

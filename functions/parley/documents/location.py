@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from parley.documents.bot_wall import bot_wall
 from parley.evidence import Exchange, FailureCode
@@ -32,20 +32,25 @@ class Location(NamedTuple):
         return f"{clean(self.url)}: {self.reason}"
 
 
-def kept_waiting(exchanges: Iterable[Exchange]) -> bool:
-    """Whether the target let this audit wait: time that went there is no limit of the auditor's own."""
-    return any(exchange.failure is not None and exchange.failure.code is FailureCode.TIMEOUT for exchange in exchanges)
+FLOODS: Final = 4
+"""Answers that are too large, after which it is the target that spent an audit's bytes."""
 
 
-def location(exchange: Exchange, absent: str, *, linked: bool, waited: bool) -> Location:
+def overtaxed(exchanges: Iterable[Exchange]) -> bool:
+    """Whether the target let this audit wait, or flooded it: what went there is no limit of the auditor's own."""
+    failures = [exchange.failure.code for exchange in exchanges if exchange.failure is not None]
+    return FailureCode.TIMEOUT in failures or failures.count(FailureCode.TOO_LARGE) >= FLOODS
+
+
+def location(exchange: Exchange, absent: str, *, linked: bool, by_target: bool) -> Location:
     """Why an exchange gave no document. ``absent`` says what is wrong with a whole answer of status 200.
 
-    ``waited`` is :func:`kept_waiting` of the audit's exchanges.
+    ``by_target`` is :func:`overtaxed` of the audit's exchanges: whether what it lacked, the target had used up.
     """
     wall = bot_wall(exchange)
     if exchange.failure is not None:
         reason = clean(exchange.failure.reason, 400)
-        cause = Cause.OURS if _is_ours(exchange, exchange.failure.code, waited) else Cause.FAILED
+        cause = Cause.OURS if _is_ours(exchange, exchange.failure.code, by_target) else Cause.FAILED
     elif wall:
         reason, cause = f"answered {exchange.status} from behind a bot wall ({wall})", Cause.WALL
     elif exchange.status != 200:
@@ -55,10 +60,10 @@ def location(exchange: Exchange, absent: str, *, linked: bool, waited: bool) -> 
     return Location(url=exchange.url, reason=reason, cause=cause, linked=linked)
 
 
-def _is_ours(exchange: Exchange, code: FailureCode, waited: bool) -> bool:
+def _is_ours(exchange: Exchange, code: FailureCode, by_target: bool) -> bool:
     """Whether it was this auditor that could not look, so that nothing follows about the site."""
     if code is FailureCode.BUDGET:
-        return not waited
+        return not by_target
     if code is FailureCode.BAD_ENCODING:  # others may read an encoding that this client neither asks for nor knows
         return (exchange.header("content-encoding") or "").strip().lower() not in ("gzip", "x-gzip")
     return code is FailureCode.INTERNAL

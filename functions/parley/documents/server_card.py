@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from parley.documents.ai_catalog import LINKS, Inline, Link, entries, links, why_none
-from parley.documents.location import Cause, Location, kept_waiting, location
+from parley.documents.location import Cause, Location, location, overtaxed
 from parley.evidence import Evidence, Exchange
 from parley.wire import strict_json
 from parley.wire.media_type import SERVER_CARD, is_html
@@ -60,7 +60,7 @@ def discovery(evidence: Evidence) -> Discovery:
     asked = {
         purpose: [exchange for exchange in evidence.exchanges if exchange.purpose == purpose] for purpose in Purpose
     }
-    waited = kept_waiting(evidence.exchanges)
+    by_target = overtaxed(evidence.exchanges)
     documents: dict[str, Document] = {}
     locations: list[Location] = []
     listed: list[Link | Inline] = []
@@ -68,7 +68,7 @@ def discovery(evidence: Evidence) -> Discovery:
     for catalog in asked[Purpose.CATALOG]:
         found = entries(catalog, SERVER_CARD)
         if not found:
-            locations.append(_location(catalog, Purpose.CATALOG, waited))
+            locations.append(_location(catalog, Purpose.CATALOG, by_target))
         inline = [entry for entry in found if isinstance(entry, Inline)]
         documents |= {entry.url: _inline(entry) for entry in inline[:LINKS]}
         unread += len(inline[LINKS:])
@@ -82,7 +82,7 @@ def discovery(evidence: Evidence) -> Discovery:
     for purpose in (Purpose.ASKED, Purpose.LINK, Purpose.RESERVED):
         for exchange in asked[purpose]:
             if exchange.answered != 200:
-                locations.append(_location(exchange, purpose, waited))
+                locations.append(_location(exchange, purpose, by_target))
                 continue
             link = linked.get(exchange.url)
             document = _served(exchange, purpose, by_http=link is not None and link.is_http)
@@ -90,7 +90,7 @@ def discovery(evidence: Evidence) -> Discovery:
             if known is not None:  # two links, or a link and what was asked for, may end at one card
                 documents[document.url] = known._replace(link_is_http=known.link_is_http or document.link_is_http)
             elif document.is_html and purpose is Purpose.RESERVED and documents:
-                locations.append(_location(exchange, purpose, waited))  # single-page apps answer so to all
+                locations.append(_location(exchange, purpose, by_target))  # single-page apps answer so to all
             else:
                 documents[document.url] = document
     return Discovery(
@@ -124,6 +124,6 @@ def _served(exchange: Exchange, purpose: Purpose, *, by_http: bool) -> Document:
     )
 
 
-def _location(exchange: Exchange, purpose: Purpose, waited: bool) -> Location:
+def _location(exchange: Exchange, purpose: Purpose, by_target: bool) -> Location:
     absent = why_none(exchange, "Server Card") if purpose is Purpose.CATALOG else "is a web page"
-    return location(exchange, absent, linked=purpose is Purpose.LINK, waited=waited)
+    return location(exchange, absent, linked=purpose is Purpose.LINK, by_target=by_target)

@@ -18,7 +18,7 @@ from parley.documents.agent_card import (
     references,
 )
 from parley.documents.allowance import UNREAD
-from parley.documents.location import Cause, kept_waiting, location
+from parley.documents.location import Cause, location, overtaxed
 from parley.evidence import Evidence, Exchange
 from parley.report import Protocol
 from parley.rules.rule import Given, RuleSet
@@ -191,7 +191,7 @@ class A2aEvidence(RuleSet):
 
     def _open(self, exchange: Exchange) -> str | None:
         """Why nothing follows from an exchange about the site: a bot wall, or this auditor's own limits."""
-        place = location(exchange, "", linked=False, waited=kept_waiting(self.evidence.exchanges))
+        place = location(exchange, "", linked=False, by_target=overtaxed(self.evidence.exchanges))
         return place.told if place.cause in (Cause.OURS, Cause.WALL) else None
 
     def _told(self, cause: Cause) -> str | None:

@@ -20,7 +20,7 @@ from parley.documents.card_signature import (
     key_set_urls,
     read_key_set,
 )
-from parley.documents.location import kept_waiting, location
+from parley.documents.location import location, overtaxed
 from parley.rules.a2a_evidence import V0_3, V1, A2aEvidence
 from parley.rules.rule import Composed, Finding, Findings, Given, check
 from parley.wire.text import clean, count, plain
@@ -460,7 +460,7 @@ class A2aSignatureRules(A2aEvidence):
             return FetchedKeySet(url, None, f"was not asked for: at most {KEYS} key sets are")
         if exchange.answered == 200:
             return FetchedKeySet(exchange.final_url, exchange.body)
-        place = location(exchange, "", linked=False, waited=kept_waiting(self.evidence.exchanges))
+        place = location(exchange, "", linked=False, by_target=overtaxed(self.evidence.exchanges))
         told = place.reason if exchange.failure is None else f"could not be had: {place.reason}"
         return FetchedKeySet(exchange.final_url, None, told)
 
