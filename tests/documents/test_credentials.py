@@ -1,6 +1,7 @@
 """What counts as a credential, and what only looks like one. No key here is anybody's: all are drawn from a seed."""
 
 import base64
+import dataclasses
 import json
 import os
 import random
@@ -373,6 +374,18 @@ def test_a_password_is_masked_where_it_is_one() -> None:
     shown = json.dumps(report_json(judge(site.gather())))
     assert f":{word}@" not in shown
     assert f"{HOST}/{word}" in shown
+
+
+def test_where_a_site_sends_its_clients() -> None:
+    """A redirect that is followed, and one that is not."""
+    there = f"/c.json?token={GITHUB}"
+    answers = {
+        "/.well-known/ai-catalog.json": served(card(), content_type=None, location=f"{HOST}{there}"),
+        "/mcp/server-card": dataclasses.replace(served(card()), final_url=f"{HOST}{there}"),
+    }
+    evidence = Site(answers).gather()
+    assert GITHUB in json.dumps([exchange.final_url for exchange in evidence.exchanges])
+    assert GITHUB not in json.dumps(report_json(judge(evidence)))
 
 
 def test_received_stays_at_hand() -> None:

@@ -159,6 +159,9 @@ def check(endpoint: str, era: str, version: str, codes: list[int], server: Mappi
         "transport": transport,
         "server": server,
     }
+    if transport == "http+sse":  # whose messages go elsewhere
+        assert not [fact for fact in mcp.because if fact.startswith(f"POST {endpoint} answered initialize")]
+        assert [fact for fact in mcp.because if " answered initialize with version " in fact]
     assert found(report) == codes
     auditor = next(one for one in report.auditors if one.name == AUDITOR)
     assert not auditor.untested

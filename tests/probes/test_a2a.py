@@ -66,6 +66,7 @@ WALKS: list[tuple[str, dict[str, Answer], str, list[str]]] = [
     ("links that name nothing", {CATALOG: catalog(entry(7), entry("/.well-known/ai-catalog.json"))}, HOST, PATHS),
     ("a linked card", {CATALOG: catalog(entry("/a")), f"{HOST}/a": served(V1)}, HOST, [*PATHS, f"{HOST}/a", *LIVE]),
     ("a card in the catalog", {CATALOG: catalog({"identifier": "x", "type": CARD_TYPE, "data": V1})}, HOST, [*PATHS, *LIVE]),
+    ("many links, and one to what is asked anyway", {CATALOG: catalog(entry(CURRENT), *(entry(f"/{index}") for index in range(LINKS)))}, HOST, [*PATHS, *(f"{HOST}/{index}" for index in range(LINKS))]),
     ("many links", {CATALOG: catalog(*(entry(f"/{index}") for index in range(LINKS + 5)))}, HOST, [*PATHS, *(f"{HOST}/{index}" for index in range(LINKS))]),
 ]  # fmt: skip
 

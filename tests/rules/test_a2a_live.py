@@ -230,9 +230,17 @@ OF_WORDS = {382, 383, 482}
 # A card, what its interface answers, and which questions that leaves open.
 OPEN_QUESTIONS: list[tuple[str, object, Answer, set[int]]] = [
     ("an error of A2A", V1, UNSUPPORTED, set()),
-    ("an error of JSON-RPC", V1, Answer(status=500, body=SAID, headers=JSON), set()),
+    ("an error of JSON-RPC", V1, Answer(status=500, body=SAID, headers=JSON), OF_ANSWERS | OF_WORDS),
+    ("an error of JSON-RPC in 0.3", EXTENDING_0, error(-32603, "Internal error"), OF_ANSWERS | OF_WORDS),
+    ("an error that speaks of the caller", V1, error(-32603, "Not authenticated"), set()),
+    ("an error that speaks of the operation", EXTENDING_0, error(-32603, "Authenticated card not supported"), set()),
     ("an error over HTTP", REST, refused(400, "UNSUPPORTED_OPERATION"), set()),
-    ("an error over HTTP that is none of A2A's", REST, Answer(status=501, body=PROBLEM, headers=JSON), set()),
+    (
+        "an error over HTTP that is none of A2A's",
+        REST,
+        Answer(status=501, body=PROBLEM, headers=JSON),
+        OF_ANSWERS | OF_WORDS,
+    ),
     ("a refusal", V1, gate(), OF_WORDS),
     ("a refusal of another kind", V1, gate(403, None), OF_WORDS),
     ("a refusal over HTTP", REST, gate(), OF_WORDS),
@@ -325,6 +333,16 @@ def test_one_interface_is_asked_and_nothing_is_said_of_others(answers: Mapping[s
     assert all(text.endswith(end) for text, end in zip(valid, said, strict=True))
 
 
+def test_two_cards_of_one_interface_are_both_of_what_was_asked() -> None:
+    report = auditor(
+        Agents({CURRENT: served(V1), LEGACY: served(changed(V1, name="Other"))}, {ENDPOINT: UNSUPPORTED}).audit()
+    )
+    valid = [one.message for one in report.checks if one.code.endswith("-200")]
+    assert len(valid) == 2
+    assert all(text.endswith("(A2A 1.0).") for text in valid)
+    assert not untested(report)
+
+
 @pytest.mark.parametrize(
     "answer",
     [fails(FailureCode.REFUSED, "is on a private network"), Answer(status=403, headers={"cf-mitigated": "challenge"})],
@@ -403,8 +421,8 @@ def test_without_an_interface_to_ask_nothing_is_told() -> None:
     card = changed(V1, supportedInterfaces=[interface(protocolBinding="GRPC")])
     report = judged(card, result(V1), version=UNSUPPORTED)
     assert told(report) == []
-    assert not untested(report)
-    assert {int(code.rpartition("-")[2]) for code in report.not_applicable} >= OURS - {387}
+    assert untested(report) == OURS - {387}
+    assert {one.reason for one in report.untested} == {"its interfaces speak GRPC, which is not asked"}
 
 
 WORDS: list[tuple[object, Answer, int, list[str]]] = [

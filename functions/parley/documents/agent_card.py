@@ -364,6 +364,7 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
                 locations.append(place)  # single-page apps answer so to all
             else:
                 _add(found, document)
+    well_known = {one.url for one in exchanges if one.purpose in (Purpose.ASKED, Purpose.CURRENT, Purpose.LEGACY)}
     is_catch_all = any(one.answered == 200 and _is_alike(one, found) for one in asked[Purpose.SIBLING])
     return Discovery(
         documents=tuple(found),
@@ -375,7 +376,7 @@ def discover(exchanges: Sequence[Exchange], given: str | None) -> Discovery:
         refused=tuple(refused),
         broken=tuple(broken),
         is_catch_all=is_catch_all,
-        unfollowed=max(0, sum(link.problem is None for link in linked.values()) - LINKS),
+        unfollowed=max(0, sum(one.problem is None and one.url not in well_known for one in linked.values()) - LINKS),
         unread=max(0, len(inline) - LINKS),
     )
 

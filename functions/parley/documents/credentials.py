@@ -243,7 +243,10 @@ def masked(evidence: Evidence) -> Evidence:
             if found.credentials:
                 bodies[number] = found.masked
                 passwords |= {one.value for one in found.credentials if one.sort == URL_PASSWORD}
-    if not bodies:
+    for exchange in evidence.exchanges:
+        if led := [*(hop.location for hop in exchange.redirects), *_location(exchange)]:
+            passwords |= {one.value for one in _given_away(led, numbers) if one.sort == URL_PASSWORD}
+    if not numbers:
         return evidence
     masks: dict[str, str] = {}
     for value, number in numbers.items():
@@ -256,6 +259,19 @@ def masked(evidence: Evidence) -> Evidence:
         for number, exchange in enumerate(evidence.exchanges)
     )
     return evidence._replace(exchanges=exchanges, original=evidence)
+
+
+def _location(exchange: Exchange) -> list[str]:
+    """Where an answer sends its client, though it was not followed: reports name that, too."""
+    return [value for name, value in exchange.headers if name == "location"]
+
+
+def _given_away(urls: list[str], numbers: dict[str, int]) -> tuple[Credential, ...]:
+    try:
+        return tuple(search(json.dumps(urls).encode(), numbers).credentials)
+    except Exception:  # as for a document
+        log.exception("redirects could not be searched for credentials")
+        return ()
 
 
 def _without(exchange: Exchange, masks: dict[str, str]) -> Exchange:

@@ -60,10 +60,8 @@ def gather(target: Target, fetch: Fetch, origin: str, catalogs: Callable[[], Seq
     listed = [one for one in catalogs() if one.purpose == server_card.Purpose.CATALOG]
     linked = links(entry for one in listed for entry in entries(one, AGENT_CARD))
     known = {request.url for request in first}
-    followed = [link.url for link in linked.values() if link.problem is None][:LINKS]
-    said += side_by_side(
-        fetch, [get(Purpose.LINK, url, _ACCEPT_LINKED, A2A_Version=VERSION) for url in followed if url not in known]
-    )
+    followed = [link.url for link in linked.values() if link.problem is None and link.url not in known][:LINKS]
+    said += side_by_side(fetch, [get(Purpose.LINK, url, _ACCEPT_LINKED, A2A_Version=VERSION) for url in followed])
 
     found = discover(allowance.within([*listed, *said]), given)
     if found.cards:

@@ -23,6 +23,7 @@ from parley.evidence import Evidence, Exchange
 from parley.report import Protocol
 from parley.rules.rule import Given, RuleSet
 from parley.wire.strict_json import NotJson
+from parley.wire.text import count
 
 _TAGS: Final = "https://github.com/a2aproject/A2A/blob"
 V1: Final = f"{_TAGS}/v1.0.1/docs/specification.md"
@@ -204,7 +205,8 @@ class A2aEvidence(RuleSet):
         What stands between this auditor and another place says nothing of a card that it has.
         """
         if self.found.unfollowed:
-            return f"{self.found.unfollowed} more catalog links were not followed"
+            more = self.found.unfollowed
+            return f"{count(more, 'more catalog link')} {'was' if more == 1 else 'were'} not followed"
         if self.found.unread:
             return f"{self.found.unread} more cards in the AI Catalog itself were not read"
         return self.unread if self.unread is not None or self.cards else self._unseen()

@@ -1,6 +1,7 @@
 """What an agent's interface answers to the few requests that a stranger may make of it."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -23,7 +24,7 @@ from parley.documents.mcp_reply import Reply, read
 from parley.documents.reach import Reach, place_of
 from parley.evidence import Exchange, FailureCode
 from parley.rules.a2a_evidence import V0_3, V1, A2aEvidence
-from parley.rules.rule import Composed, Finding, Findings, Given, check
+from parley.rules.rule import Composed, Finding, Findings, Given, check, listed
 from parley.wire import strict_json
 from parley.wire.media_type import EVENT_STREAM, essence, is_html
 from parley.wire.strict_json import Parsed
@@ -106,13 +107,17 @@ class A2aLiveRules(A2aEvidence):
             reason = f"{exchange.url}: {clean(exchange.failure.reason, 300)}"
         if reason is not None:
             return Given((), reason)
-        return Given((live,), self._undecided(exchange, is_refusal_enough=is_refusal_enough))
+        open_question = self._undecided(exchange, is_refusal_enough=is_refusal_enough)
+        return Given((live,), open_question or _beside_the_question(exchange, purpose))
 
     def _asked(self, purpose: Purpose) -> tuple[Live | None, str | None]:
         """What was asked, and why nothing follows from the answer, if so; or why nothing was asked."""
         exchange = answer(self.evidence.exchanges, purpose)
         card = next((card for card in self.cards if live(card) is not None), None)
         interface = None if card is None else live(card)
+        if card is None and self._places:
+            spoken = listed(sorted({shown for _, shown in _endpoints(self.cards)}))
+            return None, self._missing() or f"its interfaces speak {spoken or 'nothing'}, which is not asked"
         if exchange is None or card is None or interface is None:
             return None, self._missing()
         return Live(card, interface, exchange), self._open(exchange)
@@ -129,7 +134,7 @@ class A2aLiveRules(A2aEvidence):
     def what_was_asked(self, card: AgentCard) -> str:
         """What of a card's interfaces was asked, to follow the word that the card is valid; nothing if all were."""
         asked, _ = self._asked(Purpose.EXTENDED)
-        if asked is None or asked.card is not card:
+        if asked is None or _endpoint(asked.interface) not in _endpoints([card]):
             return "; its agent was not asked"
         exchange = asked.exchange
         if not (self.called().values and (_is_a2a(exchange) or exchange.answered in (401, 403))):
@@ -394,6 +399,24 @@ def _error(exchange: Exchange) -> str | None:
     return None
 
 
+_ON_THE_QUESTION: Final[Mapping[Purpose, str]] = {
+    Purpose.EXTENDED: "auth|credential|token|forbidden|denied|support|version",
+    Purpose.NO_VERSION: "version",
+}
+"""What the message of an error that A2A has no name for speaks of, if it answers what was asked."""
+
+
+def _beside_the_question(exchange: Exchange, purpose: Purpose) -> str | None:
+    """Why an answer in the binding's words leaves open what was asked: it is an error about something else."""
+    if exchange.answered in (401, 403) or _card(exchange) is not None or _error(exchange) is not None:
+        return None
+    error = _reply(exchange).error if exchange.method == "POST" else (_json(exchange) or {}).get("error")
+    message = error.get("message") if isinstance(error, Mapping) else None
+    if isinstance(message, str) and re.search(_ON_THE_QUESTION[purpose], message[:500], re.IGNORECASE):
+        return None
+    return f"{exchange.url} answered {_told(exchange)}, which leaves it open"
+
+
 def _is_a2a(exchange: Exchange) -> bool:
     """Whether an answer is one of the binding: a JSON-RPC response; a card, or A2A's form of an error, over HTTP."""
     if exchange.answered is None or exchange.answered == 429:
@@ -408,12 +431,12 @@ def _is_a2a(exchange: Exchange) -> bool:
 
 def _endpoints(cards: Iterable[AgentCard]) -> set[tuple[str, str]]:
     """The URLs of cards' interfaces, each with what is spoken there: a card for two versions may name one twice."""
-    return {
-        ((absolute(one.url) or one.url.strip()).rstrip("/"), binding(one))
-        for card in cards
-        for one in card.interfaces
-        if isinstance(one.url, str) and one.url.strip()
-    }
+    return {endpoint for card in cards for one in card.interfaces if (endpoint := _endpoint(one)) is not None}
+
+
+def _endpoint(interface: Interface) -> tuple[str, str] | None:
+    written = interface.url.strip() if isinstance(interface.url, str) else ""
+    return ((absolute(written) or written).rstrip("/"), binding(interface)) if written else None
 
 
 def _told(exchange: Exchange) -> str:

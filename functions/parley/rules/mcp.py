@@ -172,7 +172,8 @@ def _signals(talk: Talk) -> Iterator[str]:
     elif talk.is_modern and talk.modern_error is not None:
         yield f"POST {url} answered server/discover {talk.modern_error.told}, as modern servers do"
     if talk.initialized is not None:
-        yield f"POST {url} answered initialize with version {clean(talk.legacy_version)}"
+        greeted = url if talk.messages_url is None else clean(talk.messages_url)
+        yield f"POST {greeted} answered initialize with version {clean(talk.legacy_version)}"
     if talk.endpoint_event is not None:
         yield f"GET {url} answered with an endpoint event, as HTTP+SSE servers do"
 

@@ -12,7 +12,7 @@ from parley.report import AuditorReport, Protocol, ProtocolReport, State, Status
 from parley.rules.rule import Composed, Finding, Findings, Given, RuleSet, check, listed
 from parley.wire.media_type import SERVER_CARD, essence
 from parley.wire.strict_json import NotJson
-from parley.wire.text import MISSING, clean, kind, plain, quoted
+from parley.wire.text import MISSING, clean, count, kind, plain, quoted
 from parley.wire.url import Url, UrlError
 
 SCHEMA_URL: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
@@ -483,7 +483,8 @@ class ServerCardRules(RuleSet):
     def _missing(self) -> str | None:
         """What kept a document from being had, other than that there is none. A broken link is no such thing."""
         if self.found.unfollowed:
-            return f"{self.found.unfollowed} more catalog links were not followed"
+            more = self.found.unfollowed
+            return f"{count(more, 'more catalog link')} {'was' if more == 1 else 'were'} not followed"
         if self.found.unread:
             return f"{self.found.unread} more cards in the AI Catalog itself were not read"
         for place in self.found.locations:
