@@ -292,6 +292,15 @@ def test_an_echoed_header_is_masked() -> None:
     assert "•••" in ended.stdout
 
 
+def test_a_header_that_comes_back_in_a_redirect_is_masked() -> None:
+    moved = Answer(status=302, headers={"location": "/c.json?token=hunter2hunter2"})
+    with real_site({FIRST: moved, "/c.json?token=hunter2hunter2": served(card(name="x"))}) as site:
+        for more in (("--format", "json"), ()):
+            ended = run("audit", site.url, "--header", "Authorization: Bearer hunter2hunter2", *more)
+            assert "405" in ended.stdout  # the card behind the redirect was judged
+            assert "hunter2" not in ended.stdout + ended.stderr
+
+
 def test_many_urls_are_json_lines(site: RealSite, empty_site: RealSite) -> None:
     ended = run("audit", "-", stdin=f"{site.url}\n\n{empty_site.url}\n")
     lines = [json.loads(line) for line in ended.stdout.splitlines()]

@@ -104,6 +104,16 @@ class Exchange(NamedTuple):
         values = [value for key, value in self.headers if key == name.lower()]
         return ", ".join(values) if values else None
 
+    def with_texts(self, change: Callable[[str], str]) -> Self:
+        """The exchange with all texts changed that are shown of it: URLs, header values, a failure's reason."""
+        return self._replace(
+            url=change(self.url),
+            final_url=change(self.final_url),
+            headers=tuple((name, change(value)) for name, value in self.headers),
+            failure=self.failure and self.failure._replace(reason=change(self.failure.reason)),
+            redirects=tuple(hop._replace(url=change(hop.url), location=change(hop.location)) for hop in self.redirects),
+        )
+
     @property
     def answered(self) -> int | None:
         """The HTTP status of a whole answer; None where there was none."""
@@ -208,13 +218,7 @@ class Evidence(NamedTuple):
 
         return self._replace(
             exchanges=tuple(
-                exchange._replace(
-                    url=mask(exchange.url),
-                    headers=tuple((name, mask(value)) for name, value in exchange.headers),
-                    body=mask_bytes(exchange.body),
-                    failure=exchange.failure and exchange.failure._replace(reason=mask(exchange.failure.reason)),
-                )
-                for exchange in self.exchanges
+                exchange.with_texts(mask)._replace(body=mask_bytes(exchange.body)) for exchange in self.exchanges
             ),
         )
 

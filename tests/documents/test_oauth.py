@@ -21,7 +21,8 @@ from parley.documents.oauth import (
     server_urls,
 )
 from parley.evidence import FailureCode, Request
-from parley.fetch.policy import DEPLOYED, LOCAL, Place, Policy
+from parley.fetch.policy import DEPLOYED, LOCAL, Policy
+from parley.wire.address import Place
 from parley.wire.url import Url
 from sites import HOST, Answer, Site, fails
 

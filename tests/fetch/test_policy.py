@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from ssrfguard import DEFAULT_DENIED
 
-from parley.fetch.policy import DEPLOYED, LOCAL, Limits, Place, named_place, place, user_agent
+from parley.fetch.policy import DEPLOYED, LOCAL, Limits, named_place, user_agent
+from parley.wire.address import Place, place
 from parley.wire.url import Url
 
 FUNCTIONS = Path(__file__).parents[2] / "functions"

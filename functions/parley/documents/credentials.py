@@ -288,15 +288,7 @@ def _without(exchange: Exchange, masks: dict[str, str]) -> Exchange:
             text = text.replace(one, masks[one])
         return text
 
-    return exchange._replace(
-        url=without(exchange.url),
-        final_url=without(exchange.final_url),
-        headers=tuple((name, without(value)) for name, value in exchange.headers),
-        failure=exchange.failure and exchange.failure._replace(reason=without(exchange.failure.reason)),
-        redirects=tuple(
-            hop._replace(url=without(hop.url), location=without(hop.location)) for hop in exchange.redirects
-        ),
-    )
+    return exchange.with_texts(without)
 
 
 def _walk(value: object, place: _Place | None, texts: list[_Text], known: str | None = None) -> None:

@@ -6,6 +6,7 @@ from enum import IntEnum
 from functools import cache
 from typing import Final, NamedTuple
 
+from parley.wire import address
 from parley.wire.url import Url, UrlError
 
 
@@ -28,17 +29,19 @@ class Place(NamedTuple):
 
 _ANYWHERE: Final = "a public name or address"
 
-# The special-purpose registries of IANA (RFC 6890), as far as such addresses turn up in documents.
+# What a reader of a document is to be told otherwise than whoever dials: the rest is as parley.wire.address has it.
 _ADDRESSES: Final = (
     ("0.0.0.0/32 ::/128", Reach.NOWHERE, "the address that servers listen on, not one to call"),
-    ("127.0.0.0/8 ::1/128", Reach.MACHINE, "a loopback address"),
-    ("10.0.0.0/8 172.16.0.0/12 192.168.0.0/16", Reach.NETWORK, "a private address"),
     ("100.64.0.0/10", Reach.NETWORK, "an address within a provider's network"),
     ("169.254.0.0/16 fe80::/10", Reach.NETWORK, "a link-local address"),
-    ("fc00::/7", Reach.NETWORK, "a private address"),
     ("192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32", Reach.NOWHERE, "an address for documentation"),
     ("0.0.0.0/8 224.0.0.0/4 240.0.0.0/4 ff00::/8", Reach.NOWHERE, "an address that no server can have"),
 )
+_REACH: Final = {
+    address.Place.PRIVATE: Reach.NETWORK,
+    address.Place.LOOPBACK: Reach.MACHINE,
+    address.Place.NOWHERE: Reach.NOWHERE,
+}
 
 _INSIDE: Final = frozenset({"local", "internal", "intranet", "lan", "home", "corp", "private", "localdomain"})
 """Last labels of names that mean something else in every network (RFC 6762, ICANN's .internal, and custom)."""
@@ -75,19 +78,20 @@ def place(host: str) -> Place:
     """Where a host is: a name, or an IP address without brackets."""
     host = host.lower().removesuffix(".")
     try:
-        address = ipaddress.ip_address(host)
+        read = ipaddress.ip_address(host)
     except ValueError:
         return _named(host)
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        return Place(host, *place(str(address.ipv4_mapped))[1:])
+    if isinstance(read, ipaddress.IPv6Address) and read.ipv4_mapped is not None:
+        return Place(host, *place(str(read.ipv4_mapped))[1:])
     for network, reach, kind in _networks():
-        if address.version == network.version and address in network:
+        if read.version == network.version and read in network:
             return Place(host, reach, kind)
-    return Place(host, Reach.ANYWHERE, _ANYWHERE)
+    where, kind = address.place(read)
+    return Place(host, _REACH[where], kind) if where in _REACH else Place(host, Reach.ANYWHERE, _ANYWHERE)
 
 
 @cache
-def _networks() -> list[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, Reach, str]]:
+def _networks() -> list[tuple[address.IPNetwork, Reach, str]]:
     return [
         (ipaddress.ip_network(network), reach, kind)
         for networks, reach, kind in _ADDRESSES

@@ -15,10 +15,11 @@ from parley.evidence import Exchange, Failure, FailureCode, Redirect, Request
 from parley.fetch import tls
 from parley.fetch.answer import Answer
 from parley.fetch.budget import END_SECONDS, Budget, Meter, Stop, spent
-from parley.fetch.policy import IPAddress, Limits, Place, Policy, named_place, place
+from parley.fetch.policy import Limits, Policy, named_place
 from parley.fetch.resolve import Resolver
 from parley.fetch.transport import Call, Transport
 from parley.target import shown
+from parley.wire.address import IPAddress, Place, place
 from parley.wire.media_type import EVENT_STREAM, essence
 from parley.wire.text import clean
 from parley.wire.url import Url, UrlError

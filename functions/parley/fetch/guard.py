@@ -3,7 +3,7 @@
 import ipaddress
 import sys
 
-from parley.fetch.policy import Place, place
+from parley.wire.address import Place, place
 
 _EVENTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from parley.evidence import FailureCode
 from parley.fetch.budget import Meter, Stop, spent
-from parley.fetch.policy import IPAddress
+from parley.wire.address import IPAddress
 
 UNDER_WAY: Final = 16
 """Look-ups at once in this process, those included that were given up and that a slow name server still holds."""

@@ -27,7 +27,7 @@ from parley.evidence import FailureCode
 from parley.fetch import tls
 from parley.fetch.answer import Answer
 from parley.fetch.budget import Meter, Stop
-from parley.fetch.policy import IPAddress
+from parley.wire.address import IPAddress
 from parley.wire.url import Url
 
 RECEIVE: Final = 65_536
