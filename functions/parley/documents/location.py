@@ -1,6 +1,6 @@
 """Places where a document was looked for and not obtained, and why."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -30,6 +30,17 @@ class Location(NamedTuple):
     def told(self) -> str:
         """The location and the reason, for people."""
         return f"{clean(self.url)}: {self.reason}"
+
+
+def first_told(locations: Iterable[Location], cause: Cause) -> str | None:
+    """The first location that gave no document for this cause, and the reason."""
+    return next((place.told for place in locations if place.cause is cause), None)
+
+
+def open_question(locations: Sequence[Location]) -> str | None:
+    """Why it stays open whether there is a document: this auditor's own limits, or a bot wall; None if it does not."""
+    wall = first_told(locations, Cause.WALL)
+    return first_told(locations, Cause.OURS) or (wall and f"GET {wall}")
 
 
 FLOODS: Final = 4

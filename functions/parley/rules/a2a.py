@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from parley.documents.agent_card import AgentCard, Document, Shape
-from parley.documents.location import Cause
+from parley.documents.location import open_question
 from parley.report import AuditorReport, ProtocolReport, State, Status
 from parley.rules.a2a_card import A2aCardRules
 from parley.rules.a2a_evidence import V1
@@ -101,8 +101,7 @@ class A2aAgentCardRules(
             return self.unread
         if not all(is_of_another_format(document) for document in self.found.documents):
             return None
-        wall = self._told(Cause.WALL)
-        return self._told(Cause.OURS) or (wall and f"GET {wall}")
+        return open_question(self.found.locations)
 
 
 def worded(shape: Shape) -> str:

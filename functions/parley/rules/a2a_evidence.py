@@ -195,10 +195,6 @@ class A2aEvidence(RuleSet):
         place = location(exchange, "", linked=False, by_target=overtaxed(self.evidence.exchanges))
         return place.told if place.cause in (Cause.OURS, Cause.WALL) else None
 
-    def _told(self, cause: Cause) -> str | None:
-        """The first location that gave no card for this cause, and the reason."""
-        return next((place.told for place in self.found.locations if place.cause is cause), None)
-
     def _missing(self) -> str | None:
         """What keeps cards from being judged: those that are known of, or all, where none was found.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from parley.documents.agent_card import CURRENT, LEGACY, Discovery, Document, Purpose, answer, instead
-from parley.documents.location import Cause, Location
+from parley.documents.location import Cause, Location, first_told
 from parley.evidence import Evidence, Exchange
 from parley.rules.a2a_evidence import V0_3, V1, A2aEvidence, ServedCard
 from parley.rules.rule import Composed, Finding, Findings, Given, check, listed
@@ -49,7 +49,7 @@ class A2aServedRules(A2aEvidence):
         found = self.found
         if self.evidence.refusal is not None or found.documents or found.claims or self.failing is not None:
             return Given()
-        ours = self._told(Cause.OURS)
+        ours = first_told(self.found.locations, Cause.OURS)
         return Given((found,)) if ours is None else Given(missing=ours)
 
     def refused(self) -> Given[Exchange]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from parley.documents.allowance import UNREAD
-from parley.documents.location import Cause
+from parley.documents.location import Cause, first_told, open_question
 from parley.documents.server_card import Discovery, Document, Purpose, discovery
 from parley.evidence import Evidence, Exchange
 from parley.report import AuditorReport, Protocol, ProtocolReport, State, Status
@@ -92,7 +92,7 @@ class ServerCardRules(RuleSet):
 
     def search(self) -> Given[Discovery]:
         """The search for cards; not to be had where it was this auditor that could not look."""
-        ours = self._told(Cause.OURS)
+        ours = first_told(self.found.locations, Cause.OURS)
         if self.found.documents or ours is None:
             return Given((self.found,))
         return Given(missing=ours)
@@ -469,16 +469,11 @@ class ServerCardRules(RuleSet):
             if judged.row.status in (Status.WARNING, Status.FAIL) and (judged.row.blocks or not blocking)
         }
 
-    def _told(self, cause: Cause) -> str | None:
-        """The first location that gave no card for this cause, and the reason."""
-        return next((place.told for place in self.found.locations if place.cause is cause), None)
-
     def _inconclusive(self) -> str | None:
         """Why it stays open whether there is a card, where none was found."""
         if self.found.documents:
             return None
-        wall = self._told(Cause.WALL)
-        return self._told(Cause.OURS) or (wall and f"GET {wall}")
+        return open_question(self.found.locations)
 
     def _missing(self) -> str | None:
         """What kept a document from being had, other than that there is none. A broken link is no such thing."""
