@@ -15,6 +15,7 @@ from agents import (
     auditor,
     changed,
     faults,
+    fired_and_passed,
     interface,
     message,
     numbered,
@@ -214,9 +215,9 @@ def test_card(card: object, numbers: list[int]) -> None:
 
 
 def test_every_rule_fires_and_does_not() -> None:
-    fired = {number for _, _, numbers in CARDS for number in numbers}
-    assert fired | {101} == OURS
-    assert all(any(number not in numbers for _, _, numbers in CARDS) for number in OURS)
+    fired, passed = fired_and_passed(auditor(site(card).audit()) for _, card, _ in CARDS)
+    assert fired >= OURS
+    assert passed >= OURS - {101}  # which says what the card is
 
 
 @pytest.mark.parametrize("card", [V1, V0_3, V0_2, HYBRID])
